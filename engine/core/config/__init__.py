@@ -1,0 +1,32 @@
+"""Configuration: sections of `nest.toml`, and how they are read."""
+
+from engine.core.config.load import Config, load_config
+from engine.core.config.sections import (
+    AnnotateSection,
+    AskSection,
+    CollectSection,
+    HubSection,
+    LlmSection,
+    RoseSection,
+    ScoreSection,
+    Section,
+    SnapshotSection,
+    SourceSection,
+    WindowSection,
+)
+
+__all__ = [
+    "AnnotateSection",
+    "AskSection",
+    "CollectSection",
+    "Config",
+    "HubSection",
+    "LlmSection",
+    "RoseSection",
+    "ScoreSection",
+    "Section",
+    "SnapshotSection",
+    "SourceSection",
+    "WindowSection",
+    "load_config",
+]

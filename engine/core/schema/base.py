@@ -1,0 +1,72 @@
+"""Base of everything that is written to disk or comes from outside.
+
+Records are frozen, refuse unknown fields, and carry the version of their own schema. An older version
+stays readable: a class lists functions in `UPGRADES`, one per old version, each taking the raw object of
+version n and returning that of version n + 1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.core.errors import ConfigError
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Value(BaseModel):
+    """A frozen part of a record; it has no version of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Record(Value):
+    """A frozen object that travels on disk or over a network, with a `schema_version`."""
+
+    VERSION: ClassVar[int] = 1
+    UPGRADES: ClassVar[Mapping[int, Upgrade]] = {}
+
+    schema_version: int = Field(default=1)
+
+    def model_post_init(self, context: object, /) -> None:
+        if self.schema_version != self.VERSION:
+            raise ValueError(
+                f"{type(self).__name__} is of schema version {self.schema_version}, this program reads "
+                f"{self.VERSION}: use {type(self).__name__}.read() for older ones"
+            )
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Self:
+        """Build a record from a decoded JSON object of this or an older version.
+
+        Raises `ConfigError` for a version newer than this program knows, and pydantic's `ValidationError`
+        for an object that does not fit.
+        """
+        found = dict(raw)
+        version = int(found.get("schema_version", 1))
+        if version > cls.VERSION:
+            raise ConfigError(
+                f"a {cls.__name__} of schema version {version} was found, this program knows up to "
+                f"{cls.VERSION}: update nest-data-engine"
+            )
+        while version < cls.VERSION:
+            upgrade = cls.UPGRADES.get(version)
+            if upgrade is None:
+                raise ConfigError(f"{cls.__name__} of schema version {version} can no longer be read")
+            found = upgrade(found)
+            version += 1
+            found["schema_version"] = version
+        return cls.model_validate_json(json.dumps(found))
+
+    def line(self) -> str:
+        """One line of canonical JSON: the same record always gives the same bytes."""
+        return canonical_json(self.model_dump(mode="json"))
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys, no spaces and real Unicode; refuses NaN and infinity."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

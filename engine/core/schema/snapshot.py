@@ -1,0 +1,70 @@
+"""Records of the snapshot stage: a row with its origin, and the manifest of a published folder."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from engine.core.schema.annotation import Annotation, ModelRef
+from engine.core.schema.base import Record, Value
+from engine.core.schema.news import Article, ImageRef
+from engine.core.schema.question import Question
+from engine.core.schema.rejected import FunnelStep
+
+
+class Sample(Record):
+    """One row before it is written: question, images and masks with everything that led to them."""
+
+    id: str
+    article: Article
+    images: tuple[ImageRef, ...]
+    question: Question
+    annotation: Annotation
+
+
+class FileDigest(Value):
+    """A file of the snapshot folder: path relative to the folder with forward slashes, sha256, bytes."""
+
+    path: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int
+
+
+class Erratum(Value):
+    """A correction made by a later revision."""
+
+    revision: str
+    sample_id: str
+    change: str
+    because: str
+
+
+class Overlap(Value):
+    """How many images, stories and answers of this snapshot were already in an earlier one."""
+
+    snapshot: str
+    images: int = 0
+    near_images: int = 0
+    articles: int = 0
+    answers: int = 0
+
+
+class SnapshotManifest(Record):
+    """`snapshot.json`: what is in the folder, how it came about, and what it replaces."""
+
+    name: str
+    window: str
+    revision: str = "r1"
+    key: str
+    rows: int
+    images: int
+    splits: dict[str, int]
+    files: tuple[FileDigest, ...]
+    funnel: tuple[FunnelStep, ...] = ()
+    models: tuple[ModelRef, ...] = ()
+    versions: dict[str, str] = Field(default_factory=dict)
+    portable: bool = False
+    template_questions: int = 0
+    supersedes: str | None = None
+    errata: tuple[Erratum, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    tombstones: tuple[str, ...] = ()

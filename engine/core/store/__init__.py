@@ -1,0 +1,21 @@
+"""The store decides what is already done; see `stages` for the rules."""
+
+from engine.core.store.blobs import BlobStore
+from engine.core.store.files import committed_directory, sha256_bytes, sha256_file, sweep, write_atomic
+from engine.core.store.home import Home
+from engine.core.store.lock import locked
+from engine.core.store.stages import StageDir, read_jsonl, stage_key
+
+__all__ = [
+    "BlobStore",
+    "Home",
+    "StageDir",
+    "committed_directory",
+    "locked",
+    "read_jsonl",
+    "sha256_bytes",
+    "sha256_file",
+    "stage_key",
+    "sweep",
+    "write_atomic",
+]
