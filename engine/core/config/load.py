@@ -20,6 +20,7 @@ from engine.core.config.sections import (
     AnnotateSection,
     AskSection,
     CollectSection,
+    FlowsSection,
     HubSection,
     LlmSection,
     RoseSection,
@@ -50,6 +51,7 @@ class Config(Section):
     hub: HubSection = HubSection()
     score: ScoreSection = ScoreSection()
     rose: RoseSection = RoseSection()
+    flows: FlowsSection = FlowsSection()
     base: Path = Field(default=Path("."), exclude=True)
     """Folder of the file; relative paths in it start here."""
 

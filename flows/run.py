@@ -1,0 +1,73 @@
+"""One run: the configuration, the home and the window, opened the same way by the command and by workers.
+
+A run is named by plain values (window, config path, overrides), which is what Prefect keeps as parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engine.core.config import Config, load_config
+from engine.core.errors import TerminalError
+from engine.core.schema import Window, canonical_json
+from engine.core.store import Home, write_atomic
+from engine.core.windows import latest_window, parse_window, require_closed
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run works with. `revision` is 1 until somebody collects the window anew on purpose."""
+
+    config: Config
+    home: Home
+    window: Window
+    revision: int = 1
+
+    @property
+    def snapshot_name(self) -> str:
+        """A pilot with a limit never takes the place of the whole week."""
+        limit = self.config.collect.limit
+        return self.window.name if limit is None else f"{self.window.name}.pilot{limit}"
+
+
+def open_run(
+    window: str | None,
+    *,
+    config_path: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+) -> Run:
+    """Read the config, choose the window and refuse one that is not over. `now` is for schedules and tests."""
+    config = load_config(config_path, overrides=overrides)
+    return run_for(config, window, now=now)
+
+
+def run_for(config: Config, window: str | None, *, now: datetime | None = None) -> Run:
+    """The run of a window under a config that is already read."""
+    instant = now or datetime.now(UTC)
+    chosen = parse_window(window) if window else latest_window(instant, lag_days=config.window.lag_days)
+    require_closed(chosen, instant)
+    home = Home(config.home)
+    return Run(config, home, chosen, revision=_revision(home, chosen))
+
+
+def _revision(home: Home, window: Window) -> int:
+    path = home.window(window) / "revision.json"
+    if not path.is_file():
+        return 1
+    try:
+        return int(json.loads(path.read_text(encoding="utf-8"))["revision"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TerminalError(f"{path} cannot be read ({error}): it should hold {{\"revision\": 2}} or so") from error
+
+
+def next_revision(run: Run) -> Run:
+    """Declare that the window is to be collected anew: the following stages get keys of their own."""
+    number = run.revision + 1
+    write_atomic(run.home.window(run.window) / "revision.json", canonical_json({"revision": number}).encode())
+    return Run(run.config, run.home, run.window, revision=number)
