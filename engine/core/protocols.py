@@ -99,10 +99,11 @@ class ChatRequest:
 class ChatReply:
     """A complete reply. `data` is the decoded object when a schema was asked for.
 
-    `status` tells apart what must not be mixed: only "ok" may become a sample.
+    `status` tells apart what must not be mixed: only "ok" may become a sample. "too_long" means that the request
+    does not fit the model's context: the caller shortens it and asks again.
     """
 
-    status: Literal["ok", "refused", "truncated", "filtered", "empty", "invalid", "error"]
+    status: Literal["ok", "refused", "truncated", "filtered", "empty", "invalid", "error", "too_long"]
     text: str = ""
     data: Mapping[str, object] | None = None
     model: str = ""

@@ -67,6 +67,8 @@ class LlmSection(Section):
             "prices",
             "monthly_usd",
             "max_wait_s",
+            "patience_s",
+            "backoff_s",
         }
     )
 
@@ -90,6 +92,10 @@ class LlmSection(Section):
     """Seconds until a request counts as failed."""
     max_wait_s: float = Field(default=600.0, ge=0)
     """Longest wait a server may ask for in one go before the stage stops with work left."""
+    patience_s: float = Field(default=900.0, ge=0)
+    """Seconds of waiting and trying again that one request is worth before the stage stops with work left."""
+    backoff_s: float = Field(default=1.0, ge=0.3, le=60)
+    """First wait after a failure for which the server names no time; doubled each time, at most 60."""
     max_usd: float | None = Field(default=None, gt=0)
     """Money limit of one run in US dollars."""
     max_tokens: int | None = Field(default=None, gt=0)
