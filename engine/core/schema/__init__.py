@@ -16,11 +16,25 @@ from engine.core.schema.news import Article, DateWitness, Domain, ImageClaim, Im
 from engine.core.schema.prediction import Failure, FailureKind, Prediction, Timing, TraceStep
 from engine.core.schema.question import BlindAnswer, Check, Entity, EntityType, Question, QuestionKind, Writer
 from engine.core.schema.rejected import FunnelStep, Rejected
+from engine.core.schema.report import (
+    AnswerScores,
+    Comparison,
+    Convention,
+    Estimate,
+    SampleText,
+    ScoreReport,
+    ScoreRow,
+    SegmenterInfo,
+    TruthInfo,
+    UnitScores,
+    UnitStatus,
+)
 from engine.core.schema.snapshot import Erratum, FileDigest, Overlap, Sample, SnapshotManifest
 from engine.core.schema.window import Window
 
 __all__ = [
     "Annotation",
+    "AnswerScores",
     "Article",
     "Binding",
     "BindingEvidence",
@@ -28,11 +42,14 @@ __all__ = [
     "BoxRecord",
     "Check",
     "Code",
+    "Comparison",
+    "Convention",
     "DateWitness",
     "Domain",
     "Entity",
     "EntityType",
     "Erratum",
+    "Estimate",
     "Failure",
     "FailureKind",
     "FileDigest",
@@ -51,10 +68,17 @@ __all__ = [
     "Rejected",
     "Rle",
     "Sample",
+    "SampleText",
+    "ScoreReport",
+    "ScoreRow",
+    "SegmenterInfo",
     "SnapshotManifest",
     "Stage",
     "Timing",
     "TraceStep",
+    "TruthInfo",
+    "UnitScores",
+    "UnitStatus",
     "Value",
     "Window",
     "WitnessKind",

@@ -31,12 +31,17 @@ class TraceStep(Value):
 
 
 class Prediction(Record):
-    """The masks for one sample, aligned with its images; None where the segmenter failed on that image."""
+    """The masks for one sample, aligned with its images; None where the segmenter failed on that image.
+
+    `no_target` says per image whether the segmenter declared that nothing is there; where it is empty or None,
+    an empty mask counts as that.
+    """
 
     sample_id: str
     segmenter: str
     masks: tuple[Rle | None, ...]
     failures: tuple[Failure | None, ...] = ()
+    no_target: tuple[bool | None, ...] = ()
     answer: str | None = None
     text: str = ""
     trace: tuple[TraceStep, ...] = ()
