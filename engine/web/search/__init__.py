@@ -1,0 +1,1 @@
+"""Search providers behind the `Search` Protocol: the local index, and remote ones with recorded answers."""
