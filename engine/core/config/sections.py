@@ -192,6 +192,7 @@ class CollectSection(Section):
             "per_host_delay_s",
             "timeout_s",
             "retries",
+            "max_retry_after_s",
             "user_agent",
             "resolve",
             "allow_hosts",
@@ -210,6 +211,8 @@ class CollectSection(Section):
     """Seconds for one whole request."""
     retries: int = Field(default=3, ge=0)
     """Further tries after a failure that may pass."""
+    max_retry_after_s: float = Field(default=60.0, ge=0)
+    """Longest wait a server may ask for (Retry-After) before its page is given up for this run."""
     resolve: dict[str, str] = {}
     """Addresses for host names ("herald.example" = "127.0.0.1:8080"), as curl's --resolve; such a host must also
     stand in allow_hosts if the address is private."""

@@ -41,6 +41,7 @@ class Code(StrEnum):
     FETCH_SERVER_ERROR = "fetch_server_error"
     FETCH_BAD_URL = "fetch_bad_url"
     FETCH_TRUNCATED = "fetch_truncated"
+    FETCH_TLS = "fetch_tls"
     ROBOTS_DISALLOWED = "robots_disallowed"
     AI_OPT_OUT = "ai_opt_out"
     # collect: the page
