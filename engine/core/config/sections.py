@@ -152,6 +152,8 @@ class AnnotateSection(Section):
     """vit_b, vit_l or vit_h."""
     mask_weights: str = ""
     """Path, or owner/name@revision:file on the Hub."""
+    embedder_weights: str = ""
+    """Folder of a CLIP model, or owner/name@revision on the Hub; empty means clip-vit-base-patch32 in weights_dir."""
     box_threshold: float = Field(default=0.35, ge=0, le=1)
     """Least score of a candidate box (Grounded-SAM's default)."""
     text_threshold: float = Field(default=0.25, ge=0, le=1)
