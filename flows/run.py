@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from engine.core.windows import latest_window, parse_window, require_closed
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run works with. `revision` is 1 until somebody collects the window anew on purpose."""
+    """What a run works with. `revision` is 1 until somebody collects the window anew on purpose; `revise` allows
+    a finished snapshot to be replaced by its next revision."""
 
     config: Config
     home: Home
     window: Window
     revision: int = 1
+    revise: bool = False
 
     @property
     def snapshot_name(self) -> str:
@@ -40,20 +42,21 @@ def open_run(
     *,
     config_path: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    revise: bool = False,
     now: datetime | None = None,
 ) -> Run:
     """Read the config, choose the window and refuse one that is not over. `now` is for schedules and tests."""
     config = load_config(config_path, overrides=overrides)
-    return run_for(config, window, now=now)
+    return run_for(config, window, revise=revise, now=now)
 
 
-def run_for(config: Config, window: str | None, *, now: datetime | None = None) -> Run:
+def run_for(config: Config, window: str | None, *, revise: bool = False, now: datetime | None = None) -> Run:
     """The run of a window under a config that is already read."""
     instant = now or datetime.now(UTC)
     chosen = parse_window(window) if window else latest_window(instant, lag_days=config.window.lag_days)
     require_closed(chosen, instant)
     home = Home(config.home)
-    return Run(config, home, chosen, revision=_revision(home, chosen))
+    return Run(config, home, chosen, _revision(home, chosen), revise)
 
 
 def _revision(home: Home, window: Window) -> int:
@@ -63,11 +66,11 @@ def _revision(home: Home, window: Window) -> int:
     try:
         return int(json.loads(path.read_text(encoding="utf-8"))["revision"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise TerminalError(f"{path} cannot be read ({error}): it should hold {{\"revision\": 2}} or so") from error
+        raise TerminalError(f'{path} cannot be read ({error}): it should hold {{"revision": 2}} or so') from error
 
 
 def next_revision(run: Run) -> Run:
     """Declare that the window is to be collected anew: the following stages get keys of their own."""
     number = run.revision + 1
     write_atomic(run.home.window(run.window) / "revision.json", canonical_json({"revision": number}).encode())
-    return Run(run.config, run.home, run.window, revision=number)
+    return replace(run, revision=number)

@@ -1,0 +1,42 @@
+"""What all commands share: options, opening a run, and words for the last line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.core.config import Config, load_config
+from flows import console
+
+WindowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        "-w",
+        help="Window: 250323_250411, 2026-W48 or 2026-11-23..2026-11-29; default: the latest finished week.",
+    ),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", "-c", help="Configuration file; default: ./nest.toml if it is there.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+ReviseOption = Annotated[
+    bool, typer.Option("--revise", help="Replace a finished snapshot of other input or settings by its next revision.")
+]
+
+
+def config_of(path: Path | None, overrides: dict[str, Any] | None = None) -> Config:
+    return load_config(path, overrides=overrides)
+
+
+def print_json(value: object) -> None:
+    console.out(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def next_step(text: str) -> None:
+    """The last line: the next useful command."""
+    console.say(f"next: {text}")

@@ -1,0 +1,74 @@
+"""Commands that only look: status, show, sources, segmenters, extract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows import console
+from flows.commands.common import ConfigOption, JsonOption, WindowOption, config_of, next_step, print_json
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(status)
+    app.command()(show)
+    app.command()(sources)
+    app.command()(segmenters)
+    app.command()(extract)
+
+
+def status(window: WindowOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """What is done and what is missing: windows by stages, or one window in detail."""
+    from flows.status import show_status
+
+    show_status(config, window, as_json=as_json)
+
+
+def show(
+    item: Annotated[str, typer.Argument(help="Id of a row, a question or an article, or a URL.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The whole story of a row or of a rejected item."""
+    from flows.story import show_story
+
+    show_story(config_of(config).home, item, as_json=as_json)
+
+
+def sources(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """List the configured sources."""
+    found = config_of(config).source
+    if as_json:
+        print_json([source.model_dump(mode="json") for source in found])
+        return
+    rows = [["name", "type", "publisher", "address"]]
+    rows += [[s.name + (" (paused)" if s.paused else ""), s.type, s.publisher, s.url] for s in found]
+    console.out(console.table(rows) if found else "no sources")
+    next_step("nest harvest" if found else "nest init")
+
+
+def segmenters(as_json: JsonOption = False) -> None:
+    """List the segmenters and what each needs."""
+    from inference.segmenters.registry import known
+
+    found = known()
+    if as_json:
+        print_json([{"name": info.name, "needs": info.needs, "about": info.about} for info in found])
+        return
+    console.out(console.table([["name", "needs", "what it is"]] + [[i.name, i.needs, i.about] for i in found]))
+
+
+def extract(
+    pages: Annotated[list[str], typer.Argument(help="Files (may be gzipped) or URLs of pages.")],
+    url_from: Annotated[
+        Path | None, typer.Option("--url-from", help="JSON file that maps file names to their URLs.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what the engine reads in a page: one Article per line."""
+    from flows.pages import extract_pages
+
+    extract_pages(pages, url_from=url_from, config=config, as_json=as_json)

@@ -1,0 +1,47 @@
+"""`nest gc`: leftovers of interrupted writes, and blobs that no finished stage names any more."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from engine.core.errors import RefusedError
+from engine.core.store.files import TEMPORARY, sweep
+from engine.core.store.lock import locked
+
+_DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
+
+
+def collect_garbage(home: Path, *, dry_run: bool = False) -> dict[str, int]:
+    """Counts of what was (or would be) removed: leftovers, blobs, and the blobs' bytes.
+
+    Raises `RefusedError` while a stage is being written: its blobs may not be named yet.
+    """
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        for lock in sorted(home.glob("windows/*/*/.*.lock")):
+            try:
+                stack.enter_context(locked(lock))
+            except RefusedError as error:
+                raise RefusedError(f"a run is going on: {error}") from error
+        rubbish = len([*home.rglob(f"{TEMPORARY}*")]) if dry_run else sweep(home)
+        named = _named_digests(home)
+        count = size = 0
+        for path in sorted((home / "blobs").glob("*/*")):
+            if path.name.split(".")[0].encode() not in named:
+                count += 1
+                size += path.stat().st_size
+                if not dry_run:
+                    path.unlink()
+    return {"rubbish": rubbish, "blobs": count, "bytes": size}
+
+
+def _named_digests(home: Path) -> set[bytes]:
+    named: set[bytes] = set()
+    for folder in ("windows", "harvest"):
+        for path in sorted((home / folder).rglob("*.jsonl")):
+            with path.open("rb") as handle:
+                for line in handle:
+                    named.update(_DIGEST.findall(line))
+    return named

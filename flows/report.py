@@ -1,0 +1,64 @@
+"""What a finished window shows: the funnel, the score table and where things lie. Reading only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engine.core.schema import FunnelStep
+from flows import console
+from flows.commands.common import next_step, print_json
+from flows.run import Run
+from flows.stages import push, score, snapshot
+
+
+def show_result(run: Run, *, as_json: bool = False) -> None:
+    """Funnel, scores and paths of a window, on stderr; as one JSON object on stdout where asked for."""
+    built = snapshot.manifest(snapshot.folder(run))
+    if as_json:
+        print_json(summary(run))
+        return
+    console.say("")
+    console.say(funnel_table(list(built.funnel) if built else snapshot.funnel(run)))
+    scores = score.table(run)
+    if scores:
+        console.say("")
+        console.say(scores)
+    console.say("")
+    if built:
+        console.say(f"snapshot  {snapshot.folder(run)}  ({built.rows} rows, {built.revision})")
+    page = score.folder(run)
+    if page is not None and (page / "report.html").is_file():
+        console.say(f"report    {page / 'report.html'}")
+    if built and push.repository(run):
+        console.say(f"hub       {push.repository(run)}")
+    if not built:
+        next_step(f"nest status --window {run.window.label}")
+    elif not push.repository(run):
+        next_step(f"nest push {run.window.label} --repo OWNER/{run.snapshot_name}")
+    else:
+        next_step("nest status")
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The same as plain values."""
+    built = snapshot.manifest(snapshot.folder(run))
+    page: Path | None = score.folder(run)
+    return {
+        "window": run.window.label,
+        "snapshot": str(snapshot.folder(run)) if built else None,
+        "rows": built.rows if built else 0,
+        "revision": built.revision if built else None,
+        "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],
+        "report": str(page / "report.html") if page and (page / "report.html").is_file() else None,
+        "scores": score.figures(run),
+    }
+
+
+def funnel_table(steps: list[FunnelStep]) -> str:
+    """One line per step: found, kept, and the reasons of the rest, most frequent first."""
+    rows = [["stage", "found", "kept", "left out, by reason"]]
+    for step in steps:
+        reasons = sorted(step.rejected.items(), key=lambda item: (-item[1], item[0]))
+        rows.append([step.stage, str(step.found), str(step.kept), ", ".join(f"{n} {code}" for code, n in reasons)])
+    return console.table(rows, right=frozenset({1, 2}))

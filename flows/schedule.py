@@ -1,0 +1,14 @@
+"""The window of a scheduled run: derived from the time it was scheduled for, not from when it starts."""
+
+from __future__ import annotations
+
+from engine.core.config import load_config
+from engine.core.windows import latest_window
+
+
+def scheduled_window(lag_days: int | None = None) -> str:
+    """Label of the latest finished week before the running flow's scheduled start (aware UTC)."""
+    from prefect.runtime import flow_run
+
+    lag = load_config().window.lag_days if lag_days is None else lag_days
+    return latest_window(flow_run.scheduled_start_time, lag_days=lag).label

@@ -1,0 +1,116 @@
+"""Annotate: the mask of each question's entity, by shards of images that several workers may share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from engine.core.errors import RefusedError, TransientError
+from engine.core.schema import Annotation, Question
+from engine.core.store import StageDir, locked, stage_key
+from flows import console
+from flows.run import Run
+from flows.stages import ask
+from flows.stages.base import Done, clock, done, split
+
+_models: dict[str, object] = {}
+
+
+def place(run: Run) -> StageDir | None:
+    """Where the window's masks lie; None while the questions are not there."""
+    from segmentation.annotate import VERSION
+    from segmentation.registry import annotator_key
+
+    before = ask.place(run)
+    if before is None or not before.finished:
+        return None
+    config = {"annotate": annotator_key(run.config.annotate, weights_dir=run.home.weights)}
+    return run.home.stage(run.window, "annotate", stage_key("annotate", VERSION, config, before.digests()))
+
+
+def shards(run: Run) -> list[tuple[Question, ...]]:
+    """The shards of the window: the same list in every process."""
+    from segmentation.shards import plan
+
+    before = ask.place(run)
+    assert before is not None
+    return plan(before.read(Question), images_per_shard=run.config.annotate.shard_images)
+
+
+def missing(run: Run) -> list[int]:
+    """Indexes of the shards that nobody has committed yet."""
+    where = place(run)
+    if where is None or where.finished:
+        return []
+    return [index for index in range(len(shards(run))) if not where.shard_done(index)]
+
+
+def do_shards(run: Run, indexes: Sequence[int]) -> int:
+    """Annotate these shards; a shard that another worker holds or has finished is left to it. Returns how many
+    images were annotated here. The models are loaded once per process."""
+    from segmentation import annotate
+
+    where = place(run)
+    assert where is not None
+    if where.finished:
+        return 0
+    deps = None
+    images = 0
+    plan = shards(run)
+    with console.bar("annotate", sum(len(plan[index]) for index in indexes)) as bar:
+        for index in indexes:
+            lock = where.path / f".shard-{index:05d}.lock"
+            try:
+                with locked(lock):
+                    if not where.shard_done(index):
+                        deps = deps or _deps(run)
+                        began = time.monotonic()
+                        kept, lost = split(annotate.run(plan[index], run.config.annotate, deps=deps), Annotation)
+                        where.commit_shard(index, kept, lost, run=clock(began))
+                        images += len({image for question in plan[index] for image in question.images})
+            except RefusedError:
+                continue
+            bar.step(len(plan[index]))
+    return images
+
+
+def finish(run: Run) -> Done:
+    """Join the shards. Raises `TransientError` if a shard is still missing (its worker died or still works)."""
+    where = place(run)
+    assert where is not None
+    if where.finished:
+        return done("annotate", where, fresh=False)
+    started = time.monotonic()
+    count = len(shards(run))
+    left = missing(run)
+    if left:
+        raise TransientError(f"{len(left)} of {count} shards of masks are not done yet: run the same command again")
+    with where.lock(wait_s=60):
+        if where.finished:
+            return done("annotate", where, fresh=False)
+        where.sweep()
+        annotations, rejected = where.read_shards(Annotation, count)
+        where.commit(
+            annotations, rejected, stage="annotate", found=len(annotations) + len(rejected), run=clock(started)
+        )
+    return done("annotate", where, fresh=True)
+
+
+def do(run: Run) -> Done:
+    """Annotate the window in this process unless that is done."""
+    ask.do(run)
+    where = place(run)
+    assert where is not None
+    if not where.finished:
+        do_shards(run, missing(run))
+    return finish(run)
+
+
+def _deps(run: Run) -> object:
+    from flows.wiring import annotate_deps
+
+    key = str((run.home.root, run.config.annotate))
+    if key not in _models:
+        _models.clear()
+        _models[key] = annotate_deps(run)
+    return _models[key]

@@ -1,0 +1,166 @@
+"""Snapshot: the finished rows as the dated folder that is published, under the window's name.
+
+The folder is built beside its place, loaded back, and put there by one rename. One that another key would change
+is replaced only on purpose (`--revise`): the old one is kept under `snapshots/.superseded`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine.core.errors import RefusedError, TransientError
+from engine.core.schema import Annotation, Article, FunnelStep, Question, Rejected, Sample, SnapshotManifest
+from engine.core.store import committed_directory, locked, stage_key, sweep
+from flows.run import Run
+from flows.stages import annotate, ask, collect
+from flows.stages.base import Done, split
+
+SUPERSEDED = ".superseded"
+
+
+def key(run: Run) -> str | None:
+    """The key of the window's snapshot; None while the masks are not there."""
+    from engine.snapshot.build import VERSION
+
+    masks = annotate.place(run)
+    if masks is None or not masks.finished:
+        return None
+    questions = ask.place(run)
+    assert questions is not None
+    inputs = [*collect.place(run).digests(), *questions.digests(), *masks.digests()]
+    config = {"snapshot": run.config.snapshot.keyed(), "repo": run.config.hub.repo, "name": run.snapshot_name}
+    return stage_key("snapshot", VERSION, config, inputs)
+
+
+def folder(run: Run) -> Path:
+    return run.home.snapshot(run.snapshot_name)
+
+
+def manifest(path: Path) -> SnapshotManifest | None:
+    """`snapshot.json` of a folder, None if there is no snapshot."""
+    try:
+        raw = (path / "snapshot.json").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return SnapshotManifest.read(json.loads(raw))
+
+
+def finished(run: Run) -> bool:
+    """Whether the snapshot in place is what this configuration gives, or the window is known to be too thin."""
+    wanted = key(run)
+    if wanted is None:
+        return False
+    if _is_thin(run):
+        return True
+    there = manifest(folder(run))
+    return there is not None and there.key == wanted
+
+
+def do(run: Run) -> Done:
+    """Build the window's snapshot unless that is done."""
+    wanted = key(run)
+    if wanted is None:
+        raise TransientError(f"the masks of {run.window.label} are not finished: run 'nest annotate' first")
+    place = folder(run)
+    if _is_thin(run):
+        masks = annotate.place(run)
+        assert masks is not None
+        kept = masks.funnel().kept
+        note = f"thin week: {kept} rows, [flows] min_rows is {run.config.flows.min_rows}; no snapshot is built"
+        return Done("snapshot", wanted, str(place), kept, 0, False, note)
+    with locked(place.parent / f".{place.name}.lock"):
+        there = manifest(place)
+        if there is not None and there.key == wanted:
+            return Done("snapshot", wanted, str(place), there.rows, there.rows, False)
+        if there is not None and not run.revise:
+            raise RefusedError(
+                f"{place} was made from other input or settings (key {there.key}, now {wanted}): "
+                f"'--revise' makes revision r{_revisions(place) + 2}, the old one is kept aside"
+            )
+        sweep(place.parent)
+        _replace(run, place, wanted, there)
+    made = manifest(place)
+    assert made is not None
+    return Done("snapshot", wanted, str(place), made.rows, made.rows, True)
+
+
+def _replace(run: Run, place: Path, wanted: str, there: SnapshotManifest | None) -> None:
+    aside = place.parent / SUPERSEDED
+    number = _revisions(place) + (2 if there is not None else 1)
+    new = aside / f"{place.name}.next"
+    if new.exists():  # an earlier run stopped between building and renaming
+        import shutil
+
+        shutil.rmtree(new)
+    with committed_directory(new) as temporary:
+        _build(run, temporary, wanted, f"r{number}", there)
+    if there is not None:
+        place.rename(aside / f"{place.name}.{there.revision}")
+    new.rename(place)
+
+
+def _revisions(place: Path) -> int:
+    """How many earlier revisions were put aside."""
+    return len(list((place.parent / SUPERSEDED).glob(f"{place.name}.r*")))
+
+
+def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotManifest | None) -> None:
+    from engine.snapshot.build import build
+    from engine.snapshot.samples import join
+
+    masks, questions = annotate.place(run), ask.place(run)
+    assert masks is not None
+    assert questions is not None
+    joined = join(collect.place(run).read(Article), questions.read(Question), masks.read(Annotation))
+    samples, dropped = split(joined, Sample)
+    build(
+        into,
+        samples,
+        window=run.window,
+        config=run.config.snapshot,
+        hub_repo=run.config.hub.repo,
+        blobs=run.home.blobs,
+        key=wanted,
+        funnel=funnel(run),
+        rejected=[*rejects(run), *dropped],
+        revision=revision,
+        supersedes=f"{there.name}@{there.revision}" if there is not None else None,
+        earlier=list(earlier(run)),
+        name=run.snapshot_name,
+    )
+
+
+def earlier(run: Run) -> Iterator[Path]:
+    """Snapshots of windows that ended before this one began, oldest first, pilots left out."""
+    for path in sorted(run.home.snapshot("x").parent.glob("NEST_*")):
+        found = manifest(path) if "." not in path.name else None
+        if found is not None and found.window.split("_")[-1] < f"{run.window.first:%y%m%d}":
+            yield path
+
+
+def funnel(run: Run) -> list[FunnelStep]:
+    """The finished stages' counts, images apart from articles."""
+    steps = []
+    articles = collect.place(run)
+    if articles.finished:
+        steps += collect.funnel(articles)
+    for place in (ask.place(run), annotate.place(run)):
+        if place is not None and place.finished:
+            steps.append(place.funnel())
+    return steps
+
+
+def rejects(run: Run) -> list[Rejected]:
+    """Everything that the finished stages left out."""
+    lost: list[Rejected] = []
+    for place in (collect.place(run), ask.place(run), annotate.place(run)):
+        if place is not None and place.finished:
+            lost += place.rejected()
+    return lost
+
+
+def _is_thin(run: Run) -> bool:
+    masks = annotate.place(run)
+    return masks is not None and masks.finished and masks.funnel().kept < run.config.flows.min_rows

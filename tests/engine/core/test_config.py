@@ -1,0 +1,72 @@
+"""Configuration: order of sources, refusals that name the nearest key, what goes into keys."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.config import Config, Section, load_config
+from engine.core.config import sections as all_sections
+from engine.core.errors import ConfigError
+
+
+def test_environment_beats_file_and_overrides_beat_both(tmp_path: Path) -> None:
+    path = tmp_path / "nest.toml"
+    path.write_text('home = "here"\n[llm]\nmodel = "a"\nmax_in_flight = 3\n')
+    config = load_config(path, environ={"NEST__LLM__MODEL": "b"}, overrides={"llm.max_in_flight": 5})
+    assert (config.llm.model, config.llm.max_in_flight) == ("b", 5)
+    assert config.home == tmp_path / "here"
+
+
+def test_nest_home_wins(tmp_path: Path) -> None:
+    assert load_config(None, environ={"NEST_HOME": str(tmp_path)}).home == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("[collect]\nobey_robot = true\n", "obey_robots"),
+        ("[colect]\n", "collect"),
+        ('[[source]]\nname = "x"\nurll = "http://x"\n', "url"),
+        ("[window]\nlag_days = -1\n", "greater than or equal to 0"),
+        ("[window\n", "not valid TOML"),
+        ('[[source]]\nname = "x"\n[[source]]\nname = "x"\n', "same name"),
+    ],
+)
+def test_a_wrong_file_names_the_key_and_the_nearest(tmp_path: Path, text: str, hint: str) -> None:
+    path = tmp_path / "nest.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=hint) as caught:
+        load_config(path, environ={})
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nest init"):
+        load_config(tmp_path / "none.toml", environ={})
+
+
+def test_every_setting_is_documented() -> None:
+    sections = [kind for kind in vars(all_sections).values() if isinstance(kind, type) and issubclass(kind, Section)]
+    missing = [
+        f"{kind.__name__}.{name}"
+        for kind in [*sections, Config]
+        for name, field in kind.model_fields.items()
+        if not field.description and kind is not Config
+    ]
+    assert missing == []
+
+
+def test_concurrency_and_addresses_are_in_no_key() -> None:
+    config = load_config(None, environ={})
+    assert not {"base_url", "max_in_flight", "max_usd"} & set(config.llm.keyed())
+    assert not {"resolve", "allow_hosts", "timeout_s"} & set(config.collect.keyed())
+    for kind in vars(all_sections).values():
+        if isinstance(kind, type) and issubclass(kind, Section):
+            assert set(kind.model_fields) >= kind.NOT_IN_KEY, kind
+
+
+def test_the_starter_file_is_valid() -> None:
+    import flows.commands.setup as setup
+
+    starter = Path(setup.__file__).parent / "starter.toml"
+    assert len(load_config(starter, environ={}).source) >= 3
