@@ -290,6 +290,8 @@ class ScoreSection(Section):
 class RoseSection(Section):
     """ROSE's modules and their thresholds; those the paper does not give are our choice, stated in their modules."""
 
+    NOT_IN_KEY = frozenset({"batch"})
+
     websense: bool = True
     """Ask first whether retrieval is needed."""
     irag: bool = True
@@ -316,6 +318,14 @@ class RoseSection(Section):
     """Below this similarity to the prototype, the segmenter's region is questioned."""
     accept_similarity: float = Field(default=0.5, ge=-1, le=1)
     """A detector box must reach this to replace it (the paper's tau)."""
+    min_answer_score: float = Field(default=0.35, ge=0, le=1)
+    """Least confidence of a candidate answer that is used."""
+    cluster_similarity: float = Field(default=0.6, ge=-1, le=1)
+    """Reference pictures (or groups of them) at least this alike fall into one cluster."""
+    blocked_sites: tuple[str, ...] = ("huggingface.co/datasets", "henghuiding.com")
+    """Hosts, or hosts with a path, that retrieval never reads: where the benchmark itself lies."""
+    batch: int = Field(default=8, ge=1)
+    """Samples per batch of the models."""
 
 
 class FlowsSection(Section):
