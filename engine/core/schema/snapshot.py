@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from engine.core.schema.annotation import Annotation, ModelRef
@@ -49,7 +51,11 @@ class Overlap(Value):
 
 
 class SnapshotManifest(Record):
-    """`snapshot.json`: what is in the folder, how it came about, and what it replaces."""
+    """`snapshot.json`: what is in the folder, how it came about, and what it replaces.
+
+    `digest` is the sha256 of this record's canonical JSON with `digest` empty, so that the file vouches for itself
+    as `files` do for the others. `publish` says whether the rows hold pictures or only their addresses.
+    """
 
     name: str
     window: str
@@ -68,3 +74,5 @@ class SnapshotManifest(Record):
     errata: tuple[Erratum, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     tombstones: tuple[str, ...] = ()
+    publish: Literal["bytes", "urls"] = "bytes"
+    digest: str = ""
