@@ -19,6 +19,7 @@ from flows.sample.make.backgrounds import PLACES
 from flows.sample.make.compose import compose, develop
 from flows.sample.make.cutouts import photo
 from flows.sample.make.outlines import ROCKET
+from flows.sample.make.references import write_references
 from flows.sample.make.rotate import stored_turned
 from flows.sample.make.scenes import ENTITIES, SCENES, Scene
 
@@ -69,6 +70,7 @@ def make(folder: Path) -> None:
         width, height = scene.size
         rows.append({"scene": scene.slug, "sha256": digest, "width": width, "height": height, "entities": entities})
         print(f"{scene.slug}: {len(data) // 1024} KiB, {len(masks)} masks", file=sys.stderr)  # noqa: T201
+    write_references(folder / "references")
     (truth / "truth.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -147,8 +147,9 @@ SCENES = (
         "medal-night",
         "curtain",
         (
-            Placed("collins", 240, 603, 380, gain=0.96, shadow=0.3),
-            Placed("hopper", 670, 603, 420, gain=1.05, shadow=0.3),
+            # the caption names them in the other order, and says nothing of places
+            Placed("hopper", 255, 603, 470, gain=1.05, shadow=0.3),
+            Placed("collins", 690, 603, 430, gain=0.96, shadow=0.3),
         ),
         (("collins", ""), ("hopper", "")),
         size=(920, 600),
@@ -167,7 +168,7 @@ SCENES = (
     Scene("watch-window", "curtain", (Placed("watch", 450, 575, 270, angle=-9),), (("watch", ""),), seed=115),
     Scene(
         "navy-portrait",
-        "lawn",
+        "curtain",
         (Placed("hopper", 320, 902, 520, gain=1.02, shadow=0.25),),
         (("hopper", ""),),
         size=(640, 900),
