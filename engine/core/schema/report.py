@@ -55,37 +55,43 @@ class ScoreRow(Value):
 
 
 class UnitScores(Value):
-    """Counts per (image, mask) pair, as columns of one length; pixels the truth ignores are in none of them
-    but `ignored` and `predicted_ignored`. `said_none` is 1 where the segmenter said that nothing is there."""
+    """Counts per (image, mask) pair, as columns of one length. `sample` is the place in the report's `samples`.
+
+    Pixels the truth ignores are in none of the counts but `ignored` and `predicted_ignored`; `said_none` is 1 where
+    the segmenter said that nothing is there; `iou` is as the report's convention counts it, None where the pair is
+    in no sum.
+    """
 
     segmenter: str
     truth: str
-    sample: tuple[str, ...]
+    sample: tuple[int, ...]
     image: tuple[int, ...]
     status: tuple[UnitStatus, ...]
+    failure: tuple[str, ...]
     intersection: tuple[int, ...]
     union: tuple[int, ...]
     target: tuple[int, ...]
     predicted: tuple[int, ...]
     ignored: tuple[int, ...]
     predicted_ignored: tuple[int, ...]
+    pixels: tuple[int, ...]
     said_none: tuple[int, ...]
     iou: tuple[float | None, ...]
 
     @model_validator(mode="after")
     def _even(self) -> UnitScores:
         columns = (self.image, self.status, self.intersection, self.union, self.target, self.predicted)
-        more = (self.ignored, self.predicted_ignored, self.said_none, self.iou)
+        more = (self.failure, self.ignored, self.predicted_ignored, self.pixels, self.said_none, self.iou)
         if any(len(column) != len(self.sample) for column in (*columns, *more)):
             raise ValueError(f"the columns of the scores of {self.segmenter} differ in length")
         return self
 
 
 class AnswerScores(Value):
-    """Per-sample verdicts on a segmenter's answers; `correct` and `f1` are None where it gave no answer."""
+    """Per-sample verdicts on a segmenter's answers, in the order of the report's `samples`; None where it gave no
+    answer (`judged` is empty where no judge was asked)."""
 
     segmenter: str
-    sample: tuple[str, ...]
     answer: tuple[str | None, ...]
     correct: tuple[float | None, ...]
     f1: tuple[float | None, ...]

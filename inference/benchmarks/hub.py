@@ -1,0 +1,38 @@
+"""Fetching a dataset from the Hub at a pinned revision (`HF_ENDPOINT` and `HF_TOKEN` are honoured)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.core.errors import ConfigError, TransientError
+
+PATTERNS = ("data/*", "provenance/*", "*.parquet", "README.md", "snapshot.json", "*.json", "*.jsonl")
+
+
+def download(repo: str, *, revision: str | None = None, cache_dir: Path | None = None) -> tuple[Path, str]:
+    """The folder of a dataset's files and the commit it was taken at.
+
+    Raises `ConfigError` where there is no such dataset or revision or no right to read it, `TransientError`
+    where the Hub does not answer.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        commit = HfApi().dataset_info(repo, revision=revision).sha
+        if not commit:
+            raise ConfigError(f"the Hub names no commit for {repo} at {revision or 'its head'}")
+        folder = snapshot_download(
+            repo,
+            repo_type="dataset",
+            revision=commit,
+            cache_dir=cache_dir,
+            allow_patterns=list(PATTERNS),
+        )
+    except RevisionNotFoundError as error:
+        raise ConfigError(f"the dataset {repo} has no revision {revision}: look at its branches and tags") from error
+    except RepositoryNotFoundError as error:
+        raise ConfigError(f"there is no dataset {repo} on the Hub, or HF_TOKEN may not read it") from error
+    except (HfHubHTTPError, OSError) as error:
+        raise TransientError(f"the Hub did not give {repo}: {error}: try again later") from error
+    return Path(folder), commit

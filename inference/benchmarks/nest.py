@@ -1,0 +1,278 @@
+"""Snapshots of NEST: our folder, the official layout of five columns, and either of them on the Hub.
+
+The rows come from the Parquet files of one split, in file order. Where the snapshot has a `provenance` config,
+its row of the same id adds aliases, tags, image keys and the source article (which retrieval must not read);
+without it only the five columns are known. Writing snapshots is the business of `engine.snapshot`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import ConfigError, TerminalError
+from engine.core.store import sha256_bytes, sha256_file
+from engine.core.windows import parse_window
+from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
+from inference.benchmarks.mask_files import mask_size, read_mask
+from inference.benchmarks.provenance import Origin, read_origins
+
+COLUMNS = ("id", "question", "answer", "images", "annotations")
+BATCH_ROWS = 16
+NAME = re.compile(r"NEST_\d{6}_\d{6}", re.ASCII)
+
+
+def load(
+    source: Path | str,
+    *,
+    split: str = "train",
+    cutoff_lag_days: int = 0,
+    cache_dir: Path | None = None,
+) -> Benchmark:
+    """A snapshot as a benchmark.
+
+    `source` is the snapshot's folder, one Parquet file, or `owner/name@revision` on the Hub (without a revision
+    the head is taken and its commit is written down). `cutoff_lag_days` moves the samples' cut-off from the end of
+    the window into later days. Raises `ConfigError` where there is no such snapshot, `TerminalError` with the
+    file, the row and the reason where one cannot be read.
+    """
+    path, revision = _locate(source, cache_dir=cache_dir)
+    files = _data_files(path, split)
+    count = 0
+    for file in files:
+        count += _check_columns(file)
+    folder = path if path.is_dir() else path.parent
+    manifest = _manifest(folder)
+    name = str(manifest.get("name") or _name(source, folder))
+    window, cutoff = _window(str(manifest.get("window") or name), cutoff_lag_days)
+    origins = read_origins(folder) if path.is_dir() else {}
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name} {sha256_file(file)}\n".encode())
+
+    def read(images: bool) -> Iterator[BenchmarkSample]:
+        seen: set[str] = set()
+        for file in files:
+            for row in _rows(file, images=images or not origins):
+                sample = _sample(row, origins.get(row.id), cutoff)
+                if sample.id in seen:
+                    raise TerminalError(f"{file}, row {row.index}: the id {sample.id} occurs twice")
+                seen.add(sample.id)
+                yield sample
+
+    return Benchmark(
+        name=name,
+        revision=revision or str(manifest.get("revision") or ""),
+        digest=digest.hexdigest(),
+        count=count,
+        read=read,
+        window=window,
+        notes=_notes(manifest, origins, count),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    file: Path
+    index: int
+    id: str
+    question: str
+    answer: str
+    images: tuple[bytes, ...] | None
+    annotations: tuple[bytes | None, ...]
+
+
+def _locate(source: Path | str, *, cache_dir: Path | None) -> tuple[Path, str]:
+    path = Path(source)
+    if path.exists():
+        return path, ""
+    text = str(source)
+    if isinstance(source, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", text, re.ASCII):
+        raise ConfigError(f"there is no snapshot at {text}: give a folder, a Parquet file or owner/name@revision")
+    repo, _, revision = text.partition("@")
+    from inference.benchmarks.hub import download
+
+    return download(repo, revision=revision or None, cache_dir=cache_dir)
+
+
+def _data_files(path: Path, split: str) -> list[Path]:
+    if path.is_file():
+        return [path]
+    # one generation of shards: stale ones of another count must not be read beside it
+    files = sorted(path.glob(f"data/{split}-*.parquet")) or sorted(path.glob(f"{split}-*.parquet"))
+    if not files:
+        raise ConfigError(f"{path} holds no data/{split}-*.parquet: is it the folder of a snapshot?")
+    totals = {match[1] for file in files if (match := re.search(r"-of-(\d+)\.parquet$", file.name))}
+    if len(totals) > 1:
+        raise TerminalError(
+            f"{path}: shards of different generations lie side by side (of {', '.join(sorted(totals))}): "
+            "remove the stale ones"
+        )
+    if totals and len(files) != int(next(iter(totals))):
+        raise TerminalError(f"{path}: {len(files)} of {int(next(iter(totals)))} shards of split {split} are there")
+    return files
+
+
+def _check_columns(file: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as parquet:
+            names, count = set(parquet.schema_arrow.names), int(parquet.metadata.num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise TerminalError(f"{file} cannot be read as Parquet: {error}") from error
+    if missing := [column for column in COLUMNS if column not in names]:
+        raise TerminalError(f"{file} has no column {', '.join(missing)}: found {', '.join(sorted(names))}")
+    return count
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    path = folder / "snapshot.json"
+    if not path.is_file():
+        return {}
+    try:
+        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TerminalError(f"{path} is not JSON: {error}") from error
+    return found
+
+
+def _name(source: Path | str, folder: Path) -> str:
+    for text in (str(source), *reversed(folder.parts)):
+        if match := NAME.search(text):
+            return match[0]
+    return folder.name if Path(source).exists() else str(source).partition("@")[0]
+
+
+def _window(text: str, lag_days: int) -> tuple[str, datetime | None]:
+    match = re.search(r"\d{6}_\d{6}", text, re.ASCII)
+    if not match:
+        return "", None
+    window = parse_window(match[0])
+    return window.label, window.end + timedelta(days=lag_days)
+
+
+def _notes(manifest: Mapping[str, Any], origins: Mapping[str, Origin], count: int) -> tuple[str, ...]:
+    notes = []
+    if not origins:
+        notes.append("the snapshot has no provenance: no aliases, no parts, image clusters by the images' bytes")
+    if manifest.get("portable"):
+        notes.append("the snapshot's masks were made by the portable annotator")
+    if template := manifest.get("template_questions"):
+        notes.append(f"{template} of {count} questions were made by the template writer")
+    return tuple(notes)
+
+
+def _rows(file: Path, *, images: bool) -> Iterator[_Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = [column for column in COLUMNS if images or column != "images"]
+    index = 0
+    try:
+        with pq.ParquetFile(file, memory_map=True, pre_buffer=False) as parquet:
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
+                for row in batch.to_pylist():
+                    yield _row(file, index, row)
+                    index += 1
+    except (OSError, pa.ArrowException) as error:
+        raise TerminalError(f"{file}, row {index}: {error}") from error
+
+
+def _row(file: Path, index: int, row: Mapping[str, Any]) -> _Row:
+    for column in ("id", "question", "answer"):
+        if not isinstance(row[column], str):
+            raise TerminalError(f"{file}, row {index}: {column} is {row[column]!r}, not text")
+    where = f"{file}, row {index} ({row['id']})"
+    pictures = None
+    if "images" in row:
+        pictures = []
+        for place, cell in enumerate(row["images"] or ()):
+            data = _cell_bytes(cell, f"{where}, images[{place}]")
+            if data is None:
+                raise TerminalError(f"{where}, images[{place}]: there is no image")
+            pictures.append(data)
+    masks = tuple(
+        _cell_bytes(cell, f"{where}, annotations[{place}]") for place, cell in enumerate(row["annotations"] or ())
+    )
+    if pictures is not None and len(pictures) != len(masks):
+        raise TerminalError(f"{where}: {len(pictures)} images and {len(masks)} annotations, they must be aligned")
+    return _Row(
+        file=file,
+        index=index,
+        id=row["id"],
+        question=row["question"],
+        answer=row["answer"],
+        images=None if pictures is None else tuple(pictures),
+        annotations=masks,
+    )
+
+
+def _cell_bytes(cell: Any, where: str) -> bytes | None:
+    """The bytes of an image cell, None for an empty one. A cell with only a path was written without its image."""
+    if cell is None:
+        return None
+    if cell.get("bytes") is None:
+        raise TerminalError(f"{where}: only the path {cell.get('path')!r} was stored, not the picture")
+    data: bytes = cell["bytes"]
+    return data
+
+
+def _sample(row: _Row, origin: Origin | None, cutoff: datetime | None) -> BenchmarkSample:
+    where = f"{row.file}, row {row.index} ({row.id})"
+
+    def encoded() -> tuple[bytes, ...]:
+        if row.images is None:
+            raise TerminalError(f"{where}: the samples were read without images")
+        return row.images
+
+    def decode_masks() -> tuple[TruthMask, ...]:
+        return tuple(_truth(row, place, where) for place in range(len(row.annotations)))
+
+    keys = origin.image_keys if origin and len(origin.image_keys) == len(row.annotations) else ()
+    if not keys and row.images is not None:
+        keys = tuple(sha256_bytes(data)[:16] for data in row.images)
+    return BenchmarkSample(
+        id=row.id,
+        question=row.question,
+        answer=row.answer,
+        encoded=encoded,
+        decode_masks=decode_masks,
+        aliases=origin.aliases if origin else (),
+        tags=origin.tags if origin else {},
+        image_keys=keys or (row.id,),
+        cutoff=cutoff,
+        blocked=origin.blocked if origin else (),
+    )
+
+
+def _truth(row: _Row, place: int, where: str) -> TruthMask:
+    data = row.annotations[place]
+    if data is None:
+        # the entity is not in this image: an empty mask of the image's size
+        pictures = row.images if row.images is not None else _images_of(row)
+        return _empty(mask_size(pictures[place]))
+    try:
+        return read_mask(data).truth
+    except ValueError as error:
+        raise TerminalError(f"{where}, annotations[{place}]: {error}") from error
+
+
+def _empty(size: tuple[int, int]) -> TruthMask:
+    import numpy as np
+
+    return TruthMask(np.zeros(size, dtype=np.bool_))
+
+
+def _images_of(row: _Row) -> tuple[bytes, ...]:
+    for other in _rows(row.file, images=True):
+        if other.index == row.index and other.images is not None:
+            return other.images
+    raise TerminalError(f"{row.file} has no row {row.index} any more: it was changed while it was read")

@@ -1,0 +1,24 @@
+"""What needs no model at all: an empty mask, the whole image, a random box. Printed beside every table.
+
+A score near one of these says that something is broken (weights that did not load, masks of another image).
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from inference.metrics.counts import Counts, Prepared, everything, nothing, rectangle
+
+EMPTY, WHOLE, RANDOM = "all-empty", "whole-image", "random-box"
+BASELINES = (EMPTY, WHOLE, RANDOM)
+
+
+def baseline(name: str, truth: Prepared, *, key: str, seed: int) -> Counts:
+    """Counts of a baseline; the random box has two corners drawn uniformly, the same for the same key and seed."""
+    if name == EMPTY:
+        return nothing(truth)
+    if name == WHOLE:
+        return everything(truth)
+    digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
+    shares = [int.from_bytes(digest[4 * place : 4 * place + 4], "big") / 2**32 for place in range(4)]
+    return rectangle(truth, (shares[0], shares[1], shares[2], shares[3]))

@@ -1,0 +1,254 @@
+"""The one walk over a benchmark: decode each true mask once, count every prediction against it.
+
+Decoding and counting run in a few threads with a bounded look-ahead; results are appended in the order of the
+samples, so that neither order nor number of threads shows in the outcome.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from engine.core.errors import ConfigError
+from engine.core.geometry import Mask
+from engine.core.masks import decode_rle
+from engine.core.schema import ModelRef, Prediction, SampleText
+from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
+from inference.metrics.baselines import BASELINES, baseline
+from inference.metrics.counts import Counts, Prepared, count, nothing, prepare
+from inference.metrics.join import Joiner
+from inference.metrics.units import FAILED, FAILURES, MISSING, SCORED, Tally
+
+AHEAD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    image: int
+    counts: Counts
+    status: int = SCORED
+    failure: int = -1
+    said_none: bool = False
+
+
+@dataclass(slots=True)
+class _Result:
+    """What one sample gives: per (segmenter, truth) its pairs, and what does not fit."""
+
+    units: list[tuple[str, str, _Unit]] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Walk:
+    """State of a scoring run; after `run` the tallies and the samples' texts are complete."""
+
+    joiners: list[Joiner]
+    truth_name: str
+    others: dict[str, Callable[[str], Sequence[Mask | None] | None]]
+    seed: int
+    size_px: int | None
+    workers: int
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    samples: list[SampleText] = field(default_factory=list)
+    aliases: list[tuple[str, ...]] = field(default_factory=list)
+    image_keys: list[tuple[str, ...]] = field(default_factory=list)
+    answers: dict[str, list[str | None]] = field(default_factory=dict)
+    models: dict[str, tuple[ModelRef, ...]] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    _hashes: dict[str, int] = field(default_factory=dict)
+
+    def run(self, benchmark: Benchmark) -> None:
+        """Walk the benchmark, and once more for predictions that came after their sample."""
+        names = [joiner.name for joiner in self.joiners]
+        clash = sorted(set(names) & set(BASELINES))
+        if clash:
+            raise ConfigError(f"a segmenter cannot be called {', '.join(clash)}: that is a baseline")
+        for truth in (self.truth_name, *self.others):
+            for name in (*names, *BASELINES):
+                self.tallies[name, truth] = Tally()
+        self.answers = {name: [] for name in names}
+        self._hashes = dict.fromkeys(names, 0)
+        for result, place in self._counted(self._jobs(benchmark)):
+            self._append(result, place)
+        self._late(benchmark)
+        self._settle_missing(benchmark)
+        self.digests = {name: f"{value:064x}" for name, value in self._hashes.items()}
+
+    def complaints(self) -> list[str]:
+        """Everything that does not fit, in a fixed order."""
+        found = list(self.problems)
+        for joiner in self.joiners:
+            found += [f"{joiner.name}: there are two predictions for {one}" for one in sorted(joiner.duplicates)]
+            found += [f"{joiner.name}: no sample has the id {one}" for one in sorted(joiner.left())]
+            found += [f"{joiner.name}: the prediction for {one} is another segmenter's" for one in joiner.foreign]
+        return found
+
+    # -- the walk
+
+    def _jobs(self, benchmark: Benchmark) -> Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]:
+        for place, sample in enumerate(benchmark.without_images()):
+            self.samples.append(
+                SampleText(id=sample.id, question=sample.question, answer=sample.answer, tags=dict(sample.tags))
+            )
+            self.aliases.append(sample.aliases)
+            self.image_keys.append(sample.image_keys)
+            found = [joiner.take(sample.id) for joiner in self.joiners]
+            for joiner, prediction in zip(self.joiners, found, strict=True):
+                self.answers[joiner.name].append(prediction.answer if prediction else None)
+                self._meet(joiner.name, prediction)
+            yield sample, place, found
+
+    def _counted(
+        self, jobs: Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]
+    ) -> Iterator[tuple[_Result, int]]:
+        waiting: deque[tuple[Future[_Result], int]] = deque()
+        with ThreadPoolExecutor(max_workers=max(1, self.workers), thread_name_prefix="score") as pool:
+            for sample, place, found in jobs:
+                waiting.append((pool.submit(self._count_sample, sample, found), place))
+                if len(waiting) > AHEAD:
+                    future, index = waiting.popleft()
+                    yield future.result(), index
+            while waiting:
+                future, index = waiting.popleft()
+                yield future.result(), index
+
+    def _late(self, benchmark: Benchmark) -> None:
+        late = {joiner.name: joiner.left() for joiner in self.joiners}
+        places = {sample.id: place for place, sample in enumerate(self.samples)}
+        wanted = {one for held in late.values() for one in held if one in places}
+        if not wanted:
+            return
+
+        def jobs() -> Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]:
+            for sample in benchmark.without_images():
+                if sample.id not in wanted:
+                    continue
+                place = places[sample.id]
+                found = [late[joiner.name].pop(sample.id, None) for joiner in self.joiners]
+                for joiner, prediction in zip(self.joiners, found, strict=True):
+                    if prediction is not None:
+                        self.answers[joiner.name][place] = prediction.answer
+                        self._meet(joiner.name, prediction)
+                yield sample, place, found
+
+        for result, place in self._counted(jobs()):
+            self._append(result, place, baselines=False)
+
+    def _settle_missing(self, benchmark: Benchmark) -> None:
+        """Pairs for which no prediction ever came: taken from the baseline's columns, which know every pair."""
+        for joiner in self.joiners:
+            for truth in (self.truth_name, *self.others):
+                tally, known = self.tallies[joiner.name, truth], self.tallies[BASELINES[0], truth]
+                there = set(tally.sample)
+                for index, sample in enumerate(known.sample):
+                    if sample not in there:
+                        counts = Counts(0, known.target[index], 0, known.ignored[index], 0, known.pixels[index])
+                        tally.add(sample, known.image[index], counts, status=MISSING)
+
+    def _append(self, result: _Result, place: int, *, baselines: bool = True) -> None:
+        self.problems += result.complaints
+        for name, truth, unit in result.units:
+            if not baselines and name in BASELINES:
+                continue
+            self.tallies[name, truth].add(
+                place, unit.image, unit.counts, status=unit.status, failure=unit.failure, said_none=unit.said_none
+            )
+
+    def _meet(self, name: str, prediction: Prediction | None) -> None:
+        if prediction is None:
+            return
+        # a sum of digests does not depend on the order in which the predictions came
+        digest = int.from_bytes(hashlib.sha256(prediction.line().encode()).digest(), "big")
+        self._hashes[name] = (self._hashes[name] + digest) % 2**256
+        if prediction.models and name not in self.models:
+            self.models[name] = prediction.models
+
+    # -- one sample, in a thread
+
+    def _count_sample(self, sample: BenchmarkSample, found: list[Prediction | None]) -> _Result:
+        result = _Result()
+        truths: dict[str, list[Prepared | None]] = {
+            self.truth_name: [
+                prepare(mask.mask, ignore=mask.ignore, size_px=self.size_px) for mask in _masks(sample, result)
+            ]
+        }
+        first = truths[self.truth_name]
+        for name, lookup in self.others.items():
+            masks = lookup(sample.id)
+            if masks is None:
+                continue
+            if len(masks) != len(first):
+                result.complaints.append(f"truth {name}: {sample.id} has {len(masks)} masks for {len(first)} images")
+                continue
+            truths[name] = [None if mask is None else prepare(mask, size_px=self.size_px) for mask in masks]
+            for place, (other, own) in enumerate(zip(truths[name], first, strict=True)):
+                if other and own and other.shape != own.shape:
+                    result.complaints.append(
+                        f"truth {name}: the mask of {sample.id}, image {place} is {_size(other.shape)}, "
+                        f"the benchmark's {_size(own.shape)}"
+                    )
+        if result.complaints:
+            return result
+        for name, prepared in truths.items():
+            for place, truth in enumerate(prepared):
+                if truth is None:
+                    continue
+                for base in BASELINES:
+                    counts = baseline(base, truth, key=f"{sample.id}/{place}", seed=self.seed)
+                    result.units.append((base, name, _Unit(place, counts, said_none=counts.predicted == 0)))
+        for joiner, prediction in zip(self.joiners, found, strict=True):
+            if prediction is not None:
+                self._count_prediction(joiner.name, prediction, truths, result)
+        return result
+
+    def _count_prediction(
+        self, name: str, prediction: Prediction, truths: dict[str, list[Prepared | None]], result: _Result
+    ) -> None:
+        first = truths[self.truth_name]
+        where = f"{name}: {prediction.sample_id}"
+        if len(prediction.masks) != len(first):
+            result.complaints.append(f"{where} has {len(prediction.masks)} masks for {len(first)} images")
+            return
+        for place, rle in enumerate(prediction.masks):
+            own = first[place]
+            mask: Mask | None = None
+            if rle is not None and own is not None:
+                if rle.size != own.shape:
+                    result.complaints.append(
+                        f"{where}, image {place}: the mask is {_size(rle.size)}, the image {_size(own.shape)}"
+                    )
+                    continue
+                try:
+                    mask = decode_rle(rle)
+                except ValueError as error:
+                    result.complaints.append(f"{where}, image {place}: {error}")
+                    continue
+            failure = prediction.failures[place] if place < len(prediction.failures) else None
+            said = prediction.no_target[place] if place < len(prediction.no_target) else None
+            for truth_name, prepared in truths.items():
+                truth = prepared[place]
+                if truth is None:
+                    continue
+                if mask is None:
+                    kind = FAILURES.index(failure.kind if failure else "error")
+                    unit = _Unit(place, nothing(truth), FAILED, kind)
+                else:
+                    counts = count(truth, mask)
+                    unit = _Unit(place, counts, said_none=counts.predicted == 0 if said is None else said)
+                result.units.append((name, truth_name, unit))
+
+
+def _masks(sample: BenchmarkSample, result: _Result) -> tuple[TruthMask, ...]:
+    masks = sample.masks()
+    if not masks:
+        result.complaints.append(f"the benchmark's sample {sample.id} has no masks")
+    return masks
+
+
+def _size(shape: tuple[int, int]) -> str:
+    return f"{shape[1]}x{shape[0]} pixels"
