@@ -152,6 +152,9 @@ class AnnotateSection(Section):
     """vit_b, vit_l or vit_h."""
     mask_weights: str = ""
     """Path, or owner/name@revision:file on the Hub."""
+    embedder: str = "auto"
+    """auto, clip, portable, none: what compares crops with reference pictures; auto means none without references, the
+    portable one beside the portable detector, else clip."""
     embedder_weights: str = ""
     """Folder of a CLIP model, or owner/name@revision on the Hub; empty means clip-vit-base-patch32 in weights_dir."""
     box_threshold: float = Field(default=0.35, ge=0, le=1)
@@ -178,6 +181,14 @@ class AnnotateSection(Section):
     """Gate: largest share of a mask outside its largest connected part."""
     max_overlap: float = Field(default=0.3, ge=0, le=1)
     """Gate: largest share of a mask that lies in another entity's mask."""
+    max_border_share: float = Field(default=0.6, ge=0, le=1)
+    """Gate: largest share of the image's border that a mask may run along on one side."""
+    second_prompt: bool = False
+    """Look again with the bare noun of the entity's type; boxes that then are not found are rejected."""
+    min_prompt_iou: float = Field(default=0.7, ge=0, le=1)
+    """Gate: least overlap of the bound box with the second prompt's."""
+    min_face_share: float = Field(default=0.6, ge=0, le=1)
+    """Gate: least share of a person's face (its box) that their mask covers, where a face is found."""
     batch_images: int = Field(default=4, ge=1)
     """Images per forward pass."""
     shard_images: int = Field(default=64, ge=1)
@@ -271,7 +282,7 @@ class HubSection(Section):
 class ScoreSection(Section):
     """Segmenters that are run over a snapshot, and how they are scored."""
 
-    NOT_IN_KEY = frozenset({"device", "shard_samples", "max_in_flight"})
+    NOT_IN_KEY = frozenset({"device", "shard_samples", "max_in_flight", "weights", "endpoints"})
 
     segmenters: tuple[str, ...] = ("grounded-sam", "rose:grounded-sam")
     """Names, see `nest segmenters`."""
@@ -279,12 +290,20 @@ class ScoreSection(Section):
     """auto, cpu, cuda ..."""
     convention: Literal["lisa", "gres"] = "lisa"
     """Convention of the headline figures."""
+    known_truth: Literal["", "sample"] = ""
+    """Masks known from elsewhere to score against as well: sample for the bundled week."""
     cutoff_lag_days: int = Field(default=0, ge=0)
     """Days after the window's end of which retrieval may know."""
     shard_samples: int = Field(default=64, ge=1)
     """Samples per committed shard."""
     max_in_flight: int = Field(default=16, ge=1)
     """Samples whose retrieval runs at a time."""
+    weights: dict[str, str] = {}
+    """Folder of a segmenter's weights, by its name; without one it is <weights_dir>/<name>."""
+    endpoints: dict[str, str] = {}
+    """Address of a segmenter that is a service (seg-zero, remote), by its name."""
+    options: dict[str, dict[str, str | int | float | bool]] = {}
+    """What else a segmenter takes, by its name, e.g. {"seg-zero": {"model": "...", "space": "resized_840"}}."""
 
 
 class RoseSection(Section):

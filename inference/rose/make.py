@@ -1,0 +1,66 @@
+"""Wiring ROSE around the segmenter that a name asks for."""
+
+from __future__ import annotations
+
+from engine.core.config import Config
+from engine.core.errors import ConfigError
+from inference.rose.answer import ExtractReader, Reader
+from inference.rose.irag import Irag
+from inference.rose.read_llm import LlmReader
+from inference.rose.rose import Rose
+from inference.rose.vpe import Vpe
+from inference.rose.websense import WebSense
+from inference.segmenters.builtin import detector_of, embedder_of, mask_model_of
+from inference.segmenters.deps import InferenceDeps
+from inference.segmenters.phrases import noun_of
+from inference.segmenters.registry import build
+
+
+def make_rose(inner: str, config: Config, *, deps: InferenceDeps) -> Rose:
+    """ROSE around the segmenter `inner`, with the modules that `[rose]` switches on.
+
+    Raises `ConfigError` if a module lacks what it needs, or `inner` takes whole samples.
+    """
+    section = config.rose
+    built = build(inner, config, deps=deps)
+    if built.segmenter is None:
+        raise ConfigError(f"'rose:{inner}': ROSE wraps a segmenter that takes a prompt, '{inner}' takes whole samples")
+    reader_is_model = section.answerer == "llm"
+    if section.irag and deps.search is None:
+        raise ConfigError(f"'rose:{inner}' retrieves and no search is there: set [rose] search, or [rose] irag = false")
+    if section.irag and reader_is_model and deps.chat is None:
+        raise ConfigError(
+            f"'rose:{inner}' reads pages with a chat model and none is there: set [llm] model and OPENAI_API_KEY, or "
+            '[rose] answerer = "extract"'
+        )
+    irag = None
+    if section.irag and deps.search is not None:
+        reader: Reader = LlmReader(deps.chat) if reader_is_model and deps.chat is not None else ExtractReader()
+        irag = Irag(
+            deps.search,
+            reader,
+            section,
+            chat=deps.chat if reader_is_model else None,
+            entities=deps.image_entities,
+        )
+    vpe = None
+    if section.vpe:
+        parts = built.annotate if built.annotate is not None else config.annotate
+        vpe = Vpe(
+            detector_of(parts, config, deps),
+            mask_model_of(parts, config, deps),
+            embedder_of(parts, config, deps),
+            section,
+        )
+    return Rose(
+        built.segmenter,
+        section,
+        wording=built.wording,
+        websense=WebSense(deps.chat if reader_is_model else None),
+        irag=irag,
+        vpe=vpe,
+        vpe_phrase=built.vpe_phrase if built.vpe_phrase is not None else noun_of,
+        max_in_flight=config.score.max_in_flight,
+        batch=section.batch,
+        name=f"rose:{inner}",
+    )

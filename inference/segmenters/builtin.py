@@ -1,0 +1,125 @@
+"""The factories of the built-in segmenters. Each imports its own parts, so that a listing loads none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from engine.core.config import AnnotateSection, Config
+from engine.core.errors import ConfigError
+from engine.core.protocols import Detector, Embedder, MaskModel, Segmenter
+from inference.segmenters.base import Wording
+from inference.segmenters.deps import Built, InferenceDeps
+
+#: Detectors take the noun, with the name behind it where they can read names.
+NOUN = Wording(form="phrase", names=False, max_chars=120)
+NOUN_AND_NAME = Wording(form="phrase", max_chars=200)
+#: The LISA family's own wording of a sentence; `phrase` is the paper's fixed prompt of the retrieval baselines.
+LISA_WORDING = Wording(
+    question="{text} Please output segmentation mask.", phrase="Please segment {text}.", max_chars=1200
+)
+
+
+def portable(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.portable import portable as make
+    from inference.segmenters.portable import portable_phrase
+
+    section = config.annotate.model_copy(update={"detector": "portable", "mask_model": "portable"})
+    segmenter = make(detector_of(section, config, deps), mask_model_of(section, config, deps))
+    return Built(segmenter=segmenter, wording=NOUN, annotate=section, vpe_phrase=portable_phrase)
+
+
+def grounded_sam(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.grounded_sam import GroundedSam
+
+    section = real_parts(config.annotate)
+    segmenter = GroundedSam(detector_of(section, config, deps), mask_model_of(section, config, deps))
+    return Built(segmenter=segmenter, wording=NOUN_AND_NAME, annotate=section)
+
+
+def rose(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.rose.make import make_rose
+
+    return Built(runner=make_rose(argument, config, deps=deps))
+
+
+def search_chat(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.rose.search_chat import make_search_chat
+
+    return Built(runner=make_search_chat(argument, config, deps=deps))
+
+
+def real_parts(section: AnnotateSection) -> AnnotateSection:
+    """The section with Grounding DINO and SAM where it names the portable parts: a segmenter is what its name says."""
+    update: dict[str, str] = {}
+    if section.detector == "portable":
+        update["detector"] = "groundingdino"
+    if section.mask_model == "portable":
+        update["mask_model"] = "sam"
+    return section.model_copy(update=update)
+
+
+def weights_folder(name: str, config: Config, deps: InferenceDeps) -> Path:
+    """Where a segmenter's weights lie. Raises `ConfigError` if there is nothing."""
+    told = config.score.weights.get(name)
+    path = config.resolve(Path(told)) if told else deps.weights_of(config) / name
+    if not path.exists():
+        raise ConfigError(
+            f"the segmenter '{name}' needs its weights at {path} and nothing is there: put the released checkpoint "
+            f'there, or name its place with [score] weights = {{ {name} = "..." }}'
+        )
+    return path
+
+
+def detector_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -> Detector:
+    if deps.make_detector is not None:
+        return deps.make_detector(section)
+    from segmentation.registry import make_detector
+
+    return cast("Detector", make_detector(section, weights_dir=deps.weights_of(config)))
+
+
+def mask_model_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -> MaskModel:
+    if deps.make_mask_model is not None:
+        return deps.make_mask_model(section)
+    from segmentation.registry import make_mask_model
+
+    return cast("MaskModel", make_mask_model(section, weights_dir=deps.weights_of(config)))
+
+
+def embedder_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -> Embedder:
+    if deps.make_embedder is not None:
+        return deps.make_embedder(section)
+    from segmentation.registry import make_embedder
+
+    found = make_embedder(section, weights_dir=deps.weights_of(config))
+    if found is None:
+        raise ConfigError("VPE compares pictures and [annotate] names no embedder: set one, or [rose] vpe = false")
+    return cast("Embedder", found)
+
+
+def _family(name: str, module: str, kind: str, config: Config, deps: InferenceDeps) -> Built:
+    """A model of the LISA family, from the folder of its released checkpoint."""
+    import importlib
+
+    folder = weights_folder(name, config, deps)
+    tower = config.score.weights.get(f"{name}.vision_tower")
+    made = getattr(importlib.import_module(module), kind)(
+        folder,
+        vision_tower=config.resolve(Path(tower)) if tower else None,
+        device=config.score.device,
+        dtype=config.annotate.dtype,
+    )
+    return Built(segmenter=cast("Segmenter", made), wording=LISA_WORDING, annotate=real_parts(config.annotate))
+
+
+def lisa(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _family("lisa", "inference.segmenters.lisa", "Lisa", config, deps)
+
+
+def sesame(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _family("sesame", "inference.segmenters.sesame", "Sesame", config, deps)
+
+
+def read(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _family("read", "inference.segmenters.read", "Read", config, deps)

@@ -1,0 +1,65 @@
+"""Detector and mask model behind one `Segmenter`: the prompt's noun phrase, its candidates, the best one's mask.
+
+Without knowledge of names "Which person ...?" is a "person", so among several people it takes whoever the detector
+scores highest. That is what makes it the baseline. Loading the models is `segmentation`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.core.geometry import Image
+from engine.core.protocols import Detection, Detector, DetectRequest, MaskModel, SegmentRequest, SegmentResult
+from engine.core.schema import Failure, ModelRef
+from inference.segmenters.phrases import phrase_of
+
+
+class GroundedSam:
+    """`Segmenter` out of a detector and a mask model; `phrase` turns a prompt into the detector's words."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        mask_model: MaskModel,
+        *,
+        name: str = "grounded-sam",
+        phrase: Callable[[str], str] = phrase_of,
+    ) -> None:
+        self.name = name
+        self.detector = detector
+        self.mask_model = mask_model
+        self.phrase = phrase
+
+    def models(self) -> tuple[ModelRef, ...]:
+        return self.detector.model(), self.mask_model.model()
+
+    def segment(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
+        """One result per request. No candidate is a failure of kind `no_box`, as the detector decided nothing."""
+        phrases = [self.phrase(request.prompt) for request in requests]
+        found = self.candidates([(request.image, phrase) for request, phrase in zip(requests, phrases, strict=True)])
+        results: list[SegmentResult] = []
+        for request, phrase, boxes in zip(requests, phrases, found, strict=True):
+            if not boxes:
+                told = f"the detector found no '{phrase}'"
+                results.append(SegmentResult(mask=None, failure=Failure(kind="no_box", detail=told)))
+                continue
+            results.append(mask_of_box(self.mask_model, request.image, boxes[0]))
+        return results
+
+    def candidates(
+        self, asked: Sequence[tuple[Image, str]], *, exemplars: Mapping[str, tuple[Image, ...]] | None = None
+    ) -> list[list[Detection]]:
+        """The detector's boxes per (image, phrase), scores descending."""
+        requests = [
+            DetectRequest(image=image, phrases=(phrase,), exemplars=dict(exemplars or {})) for image, phrase in asked
+        ]
+        return self.detector.detect(requests)
+
+
+def mask_of_box(mask_model: MaskModel, image: Image, found: Detection) -> SegmentResult:
+    """The mask of one candidate; a box in which the mask model finds nothing is a failure."""
+    (made,) = mask_model.segment(image, [found.box])
+    if not made.mask.any():
+        failure = Failure(kind="error", detail=f"{mask_model.name} found nothing in the box of '{found.phrase}'")
+        return SegmentResult(mask=None, failure=failure, text=found.phrase)
+    return SegmentResult(mask=made.mask, text=found.phrase, score=found.score * made.score)

@@ -1,0 +1,133 @@
+"""Segmenters by name: one table for the built-in ones and for plugins (entry-point group `nest.segmenters`).
+
+A plugin's entry point names a `Factory` (see `deps`); it returns a core `Segmenter`, a `Runner`, or a `Built` with both
+and a wording. Nothing is imported before it is asked for. A name may have an argument after a colon: `rose:lisa` is
+ROSE around LISA.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from engine.core.config import Config
+from engine.core.errors import ConfigError
+from engine.core.protocols import Segmenter
+from inference.segmenters.base import Runner, SegmenterRunner
+from inference.segmenters.deps import Built, Factory, InferenceDeps
+
+GROUP = "nest.segmenters"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmenterInfo:
+    """A row of `nest segmenters`: the name as it is written, what it needs, and what it is."""
+
+    name: str
+    needs: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    where: str
+    needs: str
+    about: str
+    argument: str = ""
+
+
+_HERE = "inference.segmenters.builtin"
+BUILT_IN: Mapping[str, _BuiltIn] = {
+    "portable": _BuiltIn(f"{_HERE}:portable", "nothing", "kinds of things on a CPU, no names"),
+    "grounded-sam": _BuiltIn(
+        f"{_HERE}:grounded_sam", "[gpu], weights of [annotate]", "Grounding DINO's best box for the noun, SAM's mask"
+    ),
+    "rose": _BuiltIn(
+        f"{_HERE}:rose", "what SEGMENTER needs, a search, references", "retrieval around any segmenter", "SEGMENTER"
+    ),
+    "search-chat": _BuiltIn(
+        f"{_HERE}:search_chat",
+        "what SEGMENTER needs, a search-enabled chat model",
+        "the chat model answers, then 'please segment <answer>'",
+        "SEGMENTER",
+    ),
+    "lisa": _BuiltIn(f"{_HERE}:lisa", "[gpu], LISA-7B or -13B weights", "LISA, reasoning segmentation"),
+    "sesame": _BuiltIn(f"{_HERE}:sesame", "[gpu], SESAME-7B weights", "SESAME, which may deny the premise"),
+    "read": _BuiltIn(f"{_HERE}:read", "[gpu], READ-7B weights", "READ, reasoning to attend"),
+    "sam3": _BuiltIn(f"{_HERE}:sam3", "[gpu], SAM 3 weights", "SAM 3 with the noun phrase as its concept"),
+    "seg-zero": _BuiltIn(
+        f"{_HERE}:seg_zero", "a vision endpoint, mask model of [annotate]", "a reasoning model's boxes, SAM's mask"
+    ),
+    "llmseg": _BuiltIn(f"{_HERE}:llmseg", "a vision chat model", "outlines traced by a chat model, no training"),
+    "remote": _BuiltIn(
+        f"{_HERE}:remote", "a server, see docker/segmenter", "any model behind a small HTTP protocol", "URL"
+    ),
+    "files": _BuiltIn(f"{_HERE}:files", "a folder or file of masks", "predictions made elsewhere", "PATH"),
+}
+
+
+def known() -> list[SegmenterInfo]:
+    """All segmenters, built-in ones first; plugins are listed without being imported."""
+    found = [
+        SegmenterInfo(f"{name}:{spec.argument}" if spec.argument else name, spec.needs, spec.about)
+        for name, spec in BUILT_IN.items()
+    ]
+    return found + [
+        SegmenterInfo(point.name, "see its package", f"plugin {point.value}")
+        for point in sorted(_plugins().values(), key=lambda point: point.name)
+    ]
+
+
+def check(name: str) -> None:
+    """Raise `ConfigError` if no segmenter has this name (or the one after a wrapper's colon); imports nothing."""
+    head, _, argument = name.partition(":")
+    _point(head)
+    spec = BUILT_IN.get(head)
+    if spec is not None and spec.argument == "SEGMENTER":
+        if not argument:
+            raise ConfigError(f"'{name}' wraps a segmenter: write for example '{head}:portable'")
+        check(argument)
+
+
+def make(name: str, config: Config, *, deps: InferenceDeps) -> Runner:
+    """The runner called `name`. Raises `ConfigError` with the nearest known name, or with what is missing."""
+    built = build(name, config, deps=deps)
+    if built.runner is not None:
+        return built.runner
+    if built.segmenter is None:
+        raise ConfigError(f"the factory of the segmenter '{name}' made nothing")
+    runner = SegmenterRunner(built.segmenter, wording=built.wording, batch=config.rose.batch)
+    runner.name = name
+    return runner
+
+
+def build(name: str, config: Config, *, deps: InferenceDeps) -> Built:
+    """What the factory of `name` makes, in one form; for wrappers, which need the segmenter itself."""
+    check(name)
+    head, _, argument = name.partition(":")
+    factory: Factory = _point(head).load()
+    made = factory(config, deps=deps, argument=argument)
+    if isinstance(made, Built):
+        return made
+    if isinstance(made, Segmenter):
+        return Built(segmenter=made)
+    return Built(runner=made)
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in BUILT_IN}
+
+
+def _point(head: str) -> EntryPoint:
+    spec = BUILT_IN.get(head)
+    if spec is not None:
+        return EntryPoint(head, spec.where, GROUP)
+    plugins = _plugins()
+    if head in plugins:
+        return plugins[head]
+    names = sorted([*BUILT_IN, *plugins])
+    near = difflib.get_close_matches(head, names, n=1)
+    hint = f", did you mean '{near[0]}'?" if near else ";"
+    raise ConfigError(f"there is no segmenter '{head}'{hint} known are {', '.join(names)}")
