@@ -12,6 +12,7 @@ from inference.rose.vpe import Vpe
 from inference.rose.websense import WebSense
 from inference.segmenters.builtin import detector_of, embedder_of, mask_model_of
 from inference.segmenters.deps import InferenceDeps
+from inference.segmenters.keys import real_parts
 from inference.segmenters.phrases import noun_of
 from inference.segmenters.registry import build
 
@@ -45,7 +46,7 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps) -> Rose:
         )
     vpe = None
     if section.vpe:
-        parts = built.annotate if built.annotate is not None else config.annotate
+        parts = built.annotate if built.annotate is not None else real_parts(config.annotate)
         vpe = Vpe(
             detector_of(parts, config, deps),
             mask_model_of(parts, config, deps),

@@ -10,6 +10,7 @@ from engine.core.errors import ConfigError
 from engine.core.protocols import Detector, Embedder, MaskModel, Segmenter
 from inference.segmenters.base import Wording
 from inference.segmenters.deps import Built, InferenceDeps
+from inference.segmenters.keys import portable_parts, real_parts
 
 #: Detectors take the noun, with the name behind it where they can read names.
 NOUN = Wording(form="phrase", names=False, max_chars=120)
@@ -24,7 +25,7 @@ def portable(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.portable import portable as make
     from inference.segmenters.portable import portable_phrase
 
-    section = config.annotate.model_copy(update={"detector": "portable", "mask_model": "portable"})
+    section = portable_parts(config.annotate)
     segmenter = make(detector_of(section, config, deps), mask_model_of(section, config, deps))
     return Built(segmenter=segmenter, wording=NOUN, annotate=section, vpe_phrase=portable_phrase)
 
@@ -49,16 +50,6 @@ def search_chat(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     return Built(runner=make_search_chat(argument, config, deps=deps))
 
 
-def real_parts(section: AnnotateSection) -> AnnotateSection:
-    """The section with Grounding DINO and SAM where it names the portable parts: a segmenter is what its name says."""
-    update: dict[str, str] = {}
-    if section.detector == "portable":
-        update["detector"] = "groundingdino"
-    if section.mask_model == "portable":
-        update["mask_model"] = "sam"
-    return section.model_copy(update=update)
-
-
 def weights_folder(name: str, config: Config, deps: InferenceDeps) -> Path:
     """Where a segmenter's weights lie. Raises `ConfigError` if there is nothing."""
     told = config.score.weights.get(name)
@@ -76,7 +67,7 @@ def detector_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -
         return deps.make_detector(section)
     from segmentation.registry import make_detector
 
-    return cast("Detector", make_detector(section, weights_dir=deps.weights_of(config)))
+    return make_detector(section, weights_dir=deps.weights_of(config))
 
 
 def mask_model_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -> MaskModel:
@@ -84,7 +75,7 @@ def mask_model_of(section: AnnotateSection, config: Config, deps: InferenceDeps)
         return deps.make_mask_model(section)
     from segmentation.registry import make_mask_model
 
-    return cast("MaskModel", make_mask_model(section, weights_dir=deps.weights_of(config)))
+    return make_mask_model(section, weights_dir=deps.weights_of(config))
 
 
 def embedder_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -> Embedder:
@@ -95,7 +86,7 @@ def embedder_of(section: AnnotateSection, config: Config, deps: InferenceDeps) -
     found = make_embedder(section, weights_dir=deps.weights_of(config))
     if found is None:
         raise ConfigError("VPE compares pictures and [annotate] names no embedder: set one, or [rose] vpe = false")
-    return cast("Embedder", found)
+    return found
 
 
 def _family(name: str, module: str, kind: str, config: Config, deps: InferenceDeps) -> Built:

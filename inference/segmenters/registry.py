@@ -17,6 +17,9 @@ from engine.core.errors import ConfigError
 from engine.core.protocols import Segmenter
 from inference.segmenters.base import Runner, SegmenterRunner
 from inference.segmenters.deps import Built, Factory, InferenceDeps
+from inference.segmenters.keys import segmenter_key
+
+__all__ = ["BUILT_IN", "SegmenterInfo", "build", "check", "known", "make", "plugin_of", "segmenter_key"]
 
 GROUP = "nest.segmenters"
 
@@ -114,6 +117,11 @@ def build(name: str, config: Config, *, deps: InferenceDeps) -> Built:
     if isinstance(made, Segmenter):
         return Built(segmenter=made)
     return Built(runner=made)
+
+
+def plugin_of(name: str) -> EntryPoint:
+    """The entry point of a plugin (or of a built-in segmenter). Raises `ConfigError` for an unknown name."""
+    return _point(name)
 
 
 def _plugins() -> dict[str, EntryPoint]:
