@@ -1,0 +1,1 @@
+"""Questions about named entities in news pictures: writing them, checking them, keeping each fact once."""

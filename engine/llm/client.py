@@ -1,0 +1,304 @@
+"""The chat client: any OpenAI-compatible endpoint behind the `ChatModel` seam, through the openai SDK.
+
+It asks the cache first, keeps at most `max_in_flight` requests under way, waits itself where a server asks for it,
+finds out which form of structured output the server takes, pays into the ledger, and stores each reply before it is
+used. A bad reply is a `ChatReply` with its status; a bad situation is an exception. Prompts and what a reply means
+are the callers' business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engine.core.config import LlmSection
+from engine.core.errors import ConfigError, NestError, QuotaExhausted, TransientError
+from engine.core.protocols import ChatReply, ChatRequest
+from engine.llm import wire
+from engine.llm.cache import ReplyCache, request_digest
+from engine.llm.endpoint import Answer, Endpoint
+from engine.llm.ledger import Ledger
+from engine.llm.retry import Advice, advise, backoff_s
+from engine.llm.structured import NotStructured, read_object
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+#: A cut reply is asked for again with a doubled limit this often.
+LONGER_TRIES = 2
+#: A server that answers 200 without a reply is asked again this often; then the item is given up.
+EMPTY_TRIES = 3
+_STORED = frozenset({"ok", "refused", "truncated", "filtered", "empty", "invalid"})
+
+
+def chat_settings(config: LlmSection) -> dict[str, Any]:
+    """What of the config decides a reply, beside the request; part of each request's digest."""
+    return {key: value for key, value in config.keyed().items() if key != "sees_images"}
+
+
+class OpenAIChat:
+    """A chat model behind an OpenAI-compatible endpoint; use as `async with`.
+
+    Raises `ConfigError` at once for a missing model, key or price. `environ` is only read for `OPENAI_BASE_URL`.
+    """
+
+    def __init__(
+        self,
+        config: LlmSection,
+        *,
+        api_key: str | None,
+        cache: Path,
+        ledger: Ledger | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        if not config.model:
+            raise ConfigError("[llm] model is empty: name a pinned model id, e.g. gpt-4.1-mini-2025-04-14")
+        if not api_key:
+            raise ConfigError(f"{KEY_VARIABLE} is not set: the model '{config.model}' needs the endpoint's key there")
+        self.config = config
+        self.name = config.model
+        self.endpoint = Endpoint(config, api_key=api_key, environ=os.environ if environ is None else environ)
+        self.ledger = ledger or Ledger.of(config)
+        self.ledger.require_price(config.model)
+        self.cache = ReplyCache(cache)
+        self._key = api_key
+        self._settings = chat_settings(config)
+        self._slots = asyncio.Semaphore(config.max_in_flight)
+        self._dialect = wire.Dialect.of(config)
+        self._flights: dict[str, asyncio.Future[ChatReply]] = {}
+        self._not_before = 0.0
+        self._good_answers = 0
+        self._stopped: NestError | None = None
+
+    async def __aenter__(self) -> OpenAIChat:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.endpoint.close()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """A reply, from the cache if it was ever paid for.
+
+        A cut reply is asked for again with a higher limit, an unusable one once with the complaint added; a refusal
+        is final. Raises `TransientError`, `QuotaExhausted`, `BudgetSpent`, `ConfigError`.
+        """
+        asked = request
+        reply = await self._shared(asked)
+        for _ in range(LONGER_TRIES):
+            if reply.status != "truncated":
+                break
+            asked = replace(asked, max_tokens=asked.max_tokens * 2)
+            reply = await self._shared(asked)
+        if reply.status == "invalid":
+            told = f"Your last reply could not be used: {reply.detail}. Reply again with the JSON object only."
+            reply = await self._shared(replace(asked, user=f"{asked.user}\n\n{told}"))
+        return reply
+
+    # ------------------------------------------------------------ one request
+
+    async def _shared(self, request: ChatRequest) -> ChatReply:
+        """The same request asked twice at a time is sent once."""
+        digest = request_digest(request, self._settings)
+        stored = self.cache.get(digest)
+        if stored is not None:
+            return stored
+        flight = self._flights.get(digest)
+        if flight is not None:
+            reply = await asyncio.shield(flight)
+            return replace(reply, from_cache=True, usd=0.0)
+        flight = asyncio.get_running_loop().create_future()
+        self._flights[digest] = flight
+        try:
+            async with self._slots:
+                reply = await self._ask(request, digest)
+            flight.set_result(reply)
+            return reply
+        except BaseException as error:
+            if not flight.done():
+                shown = error if isinstance(error, Exception) else TransientError("the request was given up")
+                flight.set_exception(shown)
+                flight.exception()  # seen: nobody else may be waiting
+            raise
+        finally:
+            del self._flights[digest]
+
+    async def _ask(self, request: ChatRequest, digest: str) -> ChatReply:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        good_before = self._good_answers
+        attempt = hollow = 0
+        while True:
+            await self._wait_for_others()
+            answer, dialect = await self._paid_exchange(request)
+            if answer.status == 200:
+                outcome = self._outcome(answer)
+                reply = self._reply(request, outcome)
+                if reply.status in _STORED:
+                    self._good_answers += 1
+                    await asyncio.to_thread(self.cache.put, digest, reply, raw=answer.json())
+                    return reply
+                hollow += 1
+                if hollow >= EMPTY_TRIES:
+                    return reply
+                advice = Advice("retry", None, "server", outcome.detail)
+            elif answer.status == 0:
+                advice = Advice("retry", None, "unreachable", answer.body.decode("utf-8", "replace"))
+            else:
+                advice = advise(answer.status, answer.headers, answer.body, now=datetime.now(UTC))
+            if advice.action == "adapt":
+                if self._give_way(dialect, advice):
+                    continue
+                advice = replace(advice, action="stop_item")
+            if advice.action == "shorten":
+                return ChatReply("too_long", detail=advice.message, model=self.name)
+            if advice.action == "stop_item":
+                return ChatReply("error", detail=f"HTTP {answer.status}: {advice.message}", model=self.name)
+            if advice.action == "stop":
+                raise self._stop(advice)
+            wait = backoff_s(attempt, first_s=self.config.backoff_s, jitter=random.random())
+            wait = advice.seconds if advice.seconds is not None else wait
+            attempt += 1
+            impatient = self._impatient(advice, wait, started=started, tries=attempt, healthy=good_before)
+            if impatient is not None:
+                return impatient
+            if advice.why == "limit":
+                self._not_before = max(self._not_before, loop.time() + wait)
+            await self._sleep(wait)
+
+    def _impatient(self, advice: Advice, wait: float, *, started: float, tries: int, healthy: int) -> ChatReply | None:
+        """What to return instead of waiting on, or raise `TransientError`."""
+        where = f"the model endpoint {self.endpoint.url}"
+        if wait > self.config.max_wait_s:
+            raise TransientError(
+                f"{where} asks to wait {wait:.0f} s, max_wait_s is {self.config.max_wait_s:.0f}: run again later"
+            )
+        elapsed = asyncio.get_running_loop().time() - started
+        if elapsed + wait <= self.config.patience_s:
+            return None
+        if self._good_answers > healthy and advice.why == "server":
+            # it answers others: this one request is what it cannot digest
+            return ChatReply("error", detail=f"no answer in {tries} tries: {advice.message}", model=self.name)
+        raise TransientError(
+            f"{where} gave no answer in {tries} tries over {elapsed:.0f} s ({advice.message or advice.why}): check "
+            "that it is up, then run again; what was answered is kept"
+        )
+
+    async def _paid_exchange(self, request: ChatRequest) -> tuple[Answer, wire.Dialect]:
+        tokens = wire.estimate_tokens(request) + request.max_tokens
+        usd = self.ledger.price(self.name, tokens - request.max_tokens, request.max_tokens)
+        await self.ledger.hold(usd=usd, tokens=tokens)
+        try:
+            dialect = self._dialect
+            answer = await self.endpoint.create(wire.body_of(request, self.config, dialect))
+            if answer.reached:
+                self._enter(request, answer)
+        finally:
+            await self.ledger.release(usd=usd, tokens=tokens)
+        return answer, dialect
+
+    def _enter(self, request: ChatRequest, answer: Answer) -> None:
+        """Into the ledger before the cache: a kill between the two must not hide what was paid."""
+        tokens_in = tokens_out = 0
+        usd: float | None = 0.0
+        if answer.status == 200:
+            outcome = self._outcome(answer)
+            tokens_in, tokens_out = _counts(request, outcome)
+            usd = self.ledger.price(self.name, tokens_in, tokens_out)
+        self.ledger.record(
+            kind="llm",
+            purpose=request.purpose or "chat",
+            model=self.name,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            usd=usd,
+            seconds=answer.seconds,
+            failed=answer.status != 200,
+        )
+
+    # ------------------------------------------------------------ reading
+
+    def _outcome(self, answer: Answer) -> wire.Outcome:
+        found = answer.json()
+        if found is None:
+            return wire.Outcome("error", detail="HTTP 200 with something that is not a JSON object")
+        return wire.read_chat(found) if self.config.api == "chat" else wire.read_responses(found)
+
+    def _reply(self, request: ChatRequest, outcome: wire.Outcome) -> ChatReply:
+        tokens_in, tokens_out = _counts(request, outcome)
+        reply = ChatReply(
+            status=outcome.status,
+            text=outcome.text,
+            model=outcome.model or self.name,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            usd=self.ledger.price(self.name, tokens_in, tokens_out) or 0.0,
+            detail=outcome.detail,
+        )
+        if reply.status != "ok" or request.schema is None:
+            return reply
+        try:
+            return replace(reply, data=read_object(reply.text, request.schema))
+        except NotStructured as error:
+            return replace(reply, status="invalid", detail=str(error))
+
+    # ------------------------------------------------------------ waiting and stopping
+
+    def _give_way(self, dialect: wire.Dialect, advice: Advice) -> bool:
+        if self._dialect != dialect:
+            return True  # another request has found out meanwhile
+        found = wire.adapt(dialect, advice.message, pinned=self.config.structured != "auto")
+        if found is None:
+            return False
+        self._dialect = found
+        return True
+
+    def _stop(self, advice: Advice) -> NestError:
+        error: NestError
+        if advice.why == "quota":
+            error = QuotaExhausted(
+                f"the account at {self.endpoint.url} has no quota left ({advice.message}): top it up, then run again"
+            )
+        elif advice.why == "key":
+            error = ConfigError(
+                f"{self.endpoint.url} refuses the key in {KEY_VARIABLE}: check it ({self._safe(advice)})"
+            )
+        else:
+            error = ConfigError(
+                f"{self.endpoint.url} does not know the model '{self.name}' or is no model endpoint "
+                f"({self._safe(advice)}): check [llm] model and base_url"
+            )
+        self._stopped = error
+        return error
+
+    def _safe(self, advice: Advice) -> str:
+        # servers like to repeat a part of a wrong key
+        return "invalid key" if advice.why == "key" else advice.message.replace(self._key, "***")
+
+    async def _wait_for_others(self) -> None:
+        """A limit that one request met holds for all."""
+        loop = asyncio.get_running_loop()
+        while (rest := self._not_before - loop.time()) > 0:
+            await self._sleep(rest)
+        self._raise_stop()
+
+    async def _sleep(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (rest := until - loop.time()) > 0:
+            self._raise_stop()
+            await asyncio.sleep(min(rest, 1.0))
+
+    def _raise_stop(self) -> None:
+        if self._stopped is not None:
+            raise type(self._stopped)(str(self._stopped))
+
+
+def _counts(request: ChatRequest, outcome: wire.Outcome) -> tuple[int, int]:
+    """Tokens in and out; guessed upwards where the server does not count, so that nothing looks free."""
+    tokens_in = outcome.tokens_in if outcome.tokens_in is not None else wire.estimate_tokens(request)
+    tokens_out = outcome.tokens_out if outcome.tokens_out is not None else len(outcome.text.encode()) // 3
+    return tokens_in, tokens_out

@@ -1,0 +1,55 @@
+"""Whom nobody may ask for: people who opted out, minors, and persons without a public role."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from engine.core.config import AskSection
+from engine.core.protocols import Search
+from engine.questions.draft import Draft
+from engine.questions.index import NewsIndex
+from engine.questions.text import fold, has_phrase
+
+#: Publishers that must state the role independently.
+MIN_PUBLISHERS = 2
+ENCYCLOPEDIAS = ("wikipedia.org", "britannica.com", "wikidata.org")
+
+
+def opted_out(draft: Draft, config: AskSection) -> str | None:
+    """Whether the answer or a full alias stands in the opt-out list."""
+    for name in config.opt_out:
+        if any(has_phrase(form, name) for form in (draft.answer, *draft.aliases)):
+            return "the name is on the opt-out list"
+    return None
+
+
+def minor(draft: Draft, index: NewsIndex) -> str | None:
+    """Whether any article of the window says that the person is a child."""
+    if draft.entity_type != "person":
+        return None
+    return (
+        "an article gives an age below 18, or calls the person a child" if index.child_evidence(draft.answer) else None
+    )
+
+
+async def private_person(draft: Draft, index: NewsIndex, search: Search | None) -> str | None:
+    """Why the person cannot be shown to be public, or None: two publishers state a role, or an encyclopedia knows."""
+    if draft.entity_type != "person":
+        return None
+    witnesses = index.roles_of(draft.answer)
+    if len(witnesses) >= MIN_PUBLISHERS:
+        return None
+    if search is not None and await in_encyclopedia(draft.answer, search):
+        return None
+    return f"{len(witnesses)} of {MIN_PUBLISHERS} publishers state a public role, and no encyclopedia entry was found"
+
+
+async def in_encyclopedia(name: str, search: Search) -> bool:
+    """Whether the search finds an encyclopedia's page whose title is the name."""
+    for hit in await search.text(name, limit=5):
+        host = urlsplit(hit.url).hostname or ""
+        known = any(host == site or host.endswith(f".{site}") for site in ENCYCLOPEDIAS)
+        title = fold(hit.title).removesuffix(" - wikipedia").split(" (")[0].split(" | ")[0]
+        if known and title.strip() == fold(name):
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""Levelling of text before it is compared: what a reader would call the same is the same, and nothing else.
+
+No fuzzy matching anywhere: quotes, dashes, spaces, Unicode forms, case and (where said) accents are levelled, letters
+and their order are not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_QUOTES = dict.fromkeys(map(ord, "‘’‚‛′`´ʼ"), "'") | dict.fromkeys(map(ord, "“”„‟″«»‹›"), '"')
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-")
+_DROPPED = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"), None)
+_TABLE: dict[int, str | None] = {**_QUOTES, **_DASHES, **_DROPPED}
+#: Letters that decomposition leaves alone, as news desks write them in plain letters.
+_LETTERS = str.maketrans(
+    {"ø": "o", "ß": "ss", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "ħ": "h", "ŋ": "n"}
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|Sen|Rep|Gov|Gen|Col|Lt|Maj|Sgt|Capt|Cmdr|Adm|Rev|Hon|St|Jr|Sr|Inc|Corp|Ltd|Co|No|vs|"
+    r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec|e\.g|i\.e|a\.m|p\.m)|\b(?:[A-Z]\.)*[A-Z])\.$"
+)
+_STOP = re.compile(r"[.!?]+[\"')\]”’]*(?=\s+[\"'(\[“‘]*[A-Z0-9À-Þ])|\n\s*")
+
+
+def level(text: str) -> str:
+    """Same letters, levelled form: NFKC, plain quotes and dashes, single spaces; case and accents stay."""
+    plain = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
+    return " ".join(plain.split())
+
+
+@lru_cache(maxsize=4096)
+def fold(text: str) -> str:
+    """Levelled, without case and accents: "Gül’s" and "GUL'S" are the same."""
+    parts = unicodedata.normalize("NFKD", level(text).casefold().translate(_LETTERS))
+    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
+def spellings(word: str) -> set[str]:
+    """The folded form of a word and, for umlauts and the like, its transliteration (Müller: muller, mueller)."""
+    return {fold(word), fold(level(word).casefold().translate(_UMLAUTS))}
+
+
+def words(text: str) -> list[str]:
+    """Folded words: letters and digits, inner apostrophes and hyphens kept, a possessive 's cut off."""
+    found = re.findall(r"[^\W_]+(?:['\-&.][^\W_]+)*", fold(text))
+    return [re.sub(r"'s$", "", word) for word in found]
+
+
+def atoms(text: str) -> list[str]:
+    """Folded words split at hyphens, dots and apostrophes as well."""
+    return [part for word in words(text) for part in re.split(r"['\-&.]", word) if part]
+
+
+def has_phrase(text: str, phrase: str) -> bool:
+    """Whether the folded phrase stands in the text as whole words (a possessive may follow)."""
+    inner = fold(phrase)
+    if not inner:
+        return False
+    return re.search(rf"(?<![^\W_]){re.escape(inner)}(?![^\W_])", fold(text)) is not None
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of a text, verbatim, in order. Abbreviations, initials and decimal points end none."""
+    found: list[str] = []
+    start = 0
+    for match in _STOP.finditer(text):
+        head = text[start : match.end()].rstrip("\"')]”’ \n")
+        if not match[0].startswith("\n") and match[0][0] == "." and _ABBREVIATION.search(head):
+            continue
+        if text[start : match.end()].strip():
+            found.append(text[start : match.end()].strip())
+        start = match.end()
+    if text[start:].strip():
+        found.append(text[start:].strip())
+    return found
