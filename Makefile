@@ -12,7 +12,11 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 JOBS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test test-core lint bench chaos clean
+# used by the images in docker/
+install-core: $(CORE)/.core
+install-gpu: $(FULL)/.full
+
+.PHONY: demo test test-core lint bench chaos clean install-core install-gpu
 
 demo: $(CORE)/.core
 	@$(CORE)/bin/nest demo

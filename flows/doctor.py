@@ -143,8 +143,9 @@ def _annotator(config: Config) -> Iterator[Finding]:
         yield Finding("bad", f"{names} need the [gpu] extra", "pip install 'nest-data-engine[gpu]'")
         return
     weights = config.resolve(config.annotate.weights_dir) if config.annotate.weights_dir else config.home / "weights"
+    references = config.resolve(config.annotate.references) if config.annotate.references else None
     try:
-        annotator_key(config.annotate, weights_dir=weights)
+        annotator_key(config.annotate, weights_dir=weights, references=references)
     except NestError as error:
         yield Finding("bad", str(error), "")
     else:

@@ -31,6 +31,18 @@ class Run:
     revise: bool = False
 
     @property
+    def weights(self) -> Path:
+        """Folder of weight files."""
+        told = self.config.annotate.weights_dir
+        return self.config.resolve(told) if told else self.home.weights
+
+    @property
+    def references(self) -> Path | None:
+        """Folder of reference pictures, if the configuration names one."""
+        told = self.config.annotate.references
+        return self.config.resolve(told) if told else None
+
+    @property
     def snapshot_name(self) -> str:
         """A pilot with a limit never takes the place of the whole week."""
         limit = self.config.collect.limit

@@ -16,13 +16,8 @@ R = TypeVar("R")
 
 def step(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> R:
     """Run a function as a Prefect task of that name in the running flow and return its value."""
-    wrapped = task(
-        function,
-        name=name.split(" ")[0],
-        task_run_name=name,
-        cache_policy=NO_CACHE,
-        persist_result=False,
-        retries=retries,
+    wrap = task(
+        name=name.split(" ")[0], task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=retries
     )
-    result: R = wrapped(*args)
+    result: R = wrap(function)(*args)
     return result

@@ -14,8 +14,11 @@ from engine.core.schema import Article
 from flows.run import Run
 
 if TYPE_CHECKING:
+    from engine.llm.client import OpenAIChat
     from engine.news.deps import NewsDeps
     from engine.questions.ask import AskDeps
+    from engine.web.search.local import LocalIndex
+    from inference.segmenters.deps import InferenceDeps
     from segmentation.annotate import AnnotateDeps
 
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -34,7 +37,6 @@ def openai_key() -> str | None:
 async def news_deps(run: Run) -> AsyncIterator[NewsDeps]:
     """The guarded web client with its cache, and the blobs."""
     from engine.news.deps import NewsDeps
-
     from engine.web.client import WebClient
 
     async with WebClient(run.config.collect, cache=run.home.cache("http")) as client:
@@ -45,20 +47,17 @@ async def news_deps(run: Run) -> AsyncIterator[NewsDeps]:
 async def ask_deps(run: Run, articles: Sequence[Article]) -> AsyncIterator[AskDeps]:
     """The writer that the config names, with a chat model behind it if it needs one."""
     from engine.questions.ask import AskDeps
-
-    from engine.questions.writers import make_writer, needs_chat
+    from engine.questions.index import NewsIndex
+    from engine.questions.writers import make_writer, uses_chat
 
     async with AsyncExitStack() as stack:
         chat = None
-        if needs_chat(run.config.ask):
-            from engine.llm.client import OpenAIChat
-            from engine.llm.ledger import Ledger
-
-            ledger = Ledger(run.home.root / "ledger")
-            chat = await stack.enter_async_context(
-                OpenAIChat(run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
-            )
-        yield AskDeps(writer=make_writer(run.config.ask, chat=chat), blobs=run.home.blobs, articles=tuple(articles))
+        if uses_chat(run.config.ask):
+            chat = await stack.enter_async_context(_chat(run))
+        blobs = run.home.blobs
+        yield AskDeps(
+            writer=make_writer(run.config.ask, chat=chat, blobs=blobs), blobs=blobs, index=NewsIndex(articles)
+        )
 
 
 def annotate_deps(run: Run) -> AnnotateDeps:
@@ -67,9 +66,8 @@ def annotate_deps(run: Run) -> AnnotateDeps:
     from segmentation.references import FolderReferences
     from segmentation.registry import make_detector, make_embedder, make_mask_model
 
-    config = run.config.annotate
-    weights = run.config.resolve(config.weights_dir) if config.weights_dir else run.home.weights
-    references = FolderReferences(run.config.resolve(config.references)) if config.references else None
+    config, weights = run.config.annotate, run.weights
+    references = FolderReferences(run.references) if run.references else None
     return AnnotateDeps(
         detector=make_detector(config, weights_dir=weights),
         mask_model=make_mask_model(config, weights_dir=weights),
@@ -77,3 +75,52 @@ def annotate_deps(run: Run) -> AnnotateDeps:
         embedder=make_embedder(config, weights_dir=weights),
         references=references,
     )
+
+
+@asynccontextmanager
+async def inference_deps(run: Run) -> AsyncIterator[InferenceDeps]:
+    """Search over the window's own news, the chat model where a reader needs one, and the weights' folder."""
+    from inference.segmenters.deps import InferenceDeps
+
+    config = run.config
+    wrapped = any(name.startswith(("rose:", "search-chat:")) for name in config.score.segmenters)
+    async with AsyncExitStack() as stack:
+        search = _local_index(run) if wrapped and "local" in config.rose.search else None
+        if search is not None:
+            stack.callback(search.close)
+        chat = None
+        if config.llm.model and openai_key():
+            chat = await stack.enter_async_context(_chat(run))
+        yield InferenceDeps(
+            search=search,
+            chat=chat,
+            search_chat=chat,
+            vision_chat=chat if config.llm.sees_images else None,
+            weights_dir=run.weights,
+        )
+
+
+def _chat(run: Run) -> OpenAIChat:
+    from engine.llm.client import OpenAIChat
+    from engine.llm.ledger import Ledger
+
+    ledger = Ledger(run.home.root / "ledger")
+    return OpenAIChat(run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
+
+
+def _local_index(run: Run) -> LocalIndex | None:
+    """The index of the window's articles and the reference pictures; built once per state of both."""
+    from engine.core.store import sha256_bytes
+    from engine.web.search.local import VERSION, LocalIndex
+    from flows.stages import collect
+    from segmentation.references import folder_digest
+
+    articles = collect.place(run)
+    if not articles.finished:
+        return None
+    references = run.references
+    told = "\n".join([VERSION, *articles.digests(), folder_digest(references) if references else ""])
+    path = run.home.cache("search") / f"{sha256_bytes(told.encode())[:16]}.sqlite"
+    if path.is_file():
+        return LocalIndex(path, blobs=run.home.blobs)
+    return LocalIndex.build(path, articles.iterate(Article), blobs=run.home.blobs, references=references)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.core.config import Config, load_config
 from flows import console
+
+if TYPE_CHECKING:
+    from engine.core.config import Config
 
 WindowOption = Annotated[
     str | None,
@@ -30,6 +32,9 @@ ReviseOption = Annotated[
 
 
 def config_of(path: Path | None, overrides: dict[str, Any] | None = None) -> Config:
+    """The configuration; imported here, since reading the settings' descriptions costs help its half second."""
+    from engine.core.config import load_config
+
     return load_config(path, overrides=overrides)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,13 @@ from flows.commands.common import (
     JsonOption,
     ReviseOption,
     WindowOption,
+    config_of,
     next_step,
     print_json,
 )
-from flows.run import Run, next_revision, open_run
+
+if TYPE_CHECKING:
+    from flows.run import Run
 
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, help="Take only so many links: a pilot, kept apart and never pushed.")
@@ -60,6 +63,8 @@ def refresh(
     as_json: JsonOption = False,
 ) -> None:
     """Make, push and score the snapshot of one window, doing only what is missing."""
+    from flows.run import next_revision, open_run
+
     overrides: dict[str, Any] = {} if limit is None else {"collect.limit": limit}
     run = open_run(window, config_path=config, overrides=overrides, revise=revise)
     if recollect:
@@ -131,6 +136,8 @@ def _stage_command(name: str) -> Any:
         import importlib
         from dataclasses import asdict
 
+        from flows.run import open_run
+
         overrides: dict[str, Any] = {} if limit is None else {"collect.limit": limit}
         run = open_run(window, config_path=config, overrides=overrides, revise=revise)
         if name == "snapshot":
@@ -155,9 +162,18 @@ def _stage_command(name: str) -> Any:
 
 def harvest(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Look at all sources once and remember what they show; to be run every few hours."""
-    from flows.harvest import harvest_once
+    import asyncio
+    from dataclasses import asdict
 
-    harvest_once(config, as_json=as_json)
+    from flows.stages.harvest import round_over
+
+    report = asyncio.run(round_over(config_of(config)))
+    if as_json:
+        print_json(asdict(report))
+        return
+    for line in report.lines():
+        console.say(line)
+    next_step("nest status")
 
 
 def backfill(

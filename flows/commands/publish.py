@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.core.errors import ConfigError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+
+if TYPE_CHECKING:
+    from engine.snapshot.hub import PushResult
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +58,6 @@ def push(
 ) -> None:
     """Push a snapshot to the Hub: verified, in one commit, with a tag, read back."""
     from engine.snapshot.hub import push as push_folder
-
     from flows.wiring import hub_token
 
     settings = config_of(config)
@@ -74,8 +76,18 @@ def push(
     if as_json:
         print_json(asdict(result))
         return
-    console.say(result.message)
+    console.say(sentence(result))
     next_step(f"nest verify {target.replace('{name}', folder.name)}")
+
+
+def sentence(result: PushResult) -> str:
+    """What a push did, in one line."""
+    size = f"{result.size_bytes / 1e6:.1f} MB"
+    return {
+        "pushed": f"pushed {result.rows} rows ({len(result.files)} files, {size}) as {result.revision}: {result.url}",
+        "unchanged": f"{result.repo} holds the same bytes already, nothing to do: {result.url}",
+        "dry_run": f"would push {result.rows} rows ({len(result.files)} files, {size}) to {result.repo}",
+    }.get(result.done, f"{result.done}: {result.url}")
 
 
 def verify(
@@ -86,7 +98,6 @@ def verify(
     """Check a snapshot: hashes, schema, card against data, every image and mask."""
     from engine.snapshot.verify import verify as verify_folder
     from engine.snapshot.verify import verify_repo
-
     from flows.wiring import hub_token
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine.core.errors import RefusedError, TransientError
 from engine.core.schema import Annotation, Question
@@ -13,7 +14,10 @@ from flows.run import Run
 from flows.stages import ask
 from flows.stages.base import Done, clock, done, split
 
-_models: dict[str, object] = {}
+if TYPE_CHECKING:
+    from segmentation.annotate import AnnotateDeps
+
+_models: dict[str, AnnotateDeps] = {}
 
 
 def place(run: Run) -> StageDir | None:
@@ -24,7 +28,7 @@ def place(run: Run) -> StageDir | None:
     before = ask.place(run)
     if before is None or not before.finished:
         return None
-    config = {"annotate": annotator_key(run.config.annotate, weights_dir=run.home.weights)}
+    config = {"annotate": annotator_key(run.config.annotate, weights_dir=run.weights, references=run.references)}
     return run.home.stage(run.window, "annotate", stage_key("annotate", VERSION, config, before.digests()))
 
 
@@ -106,7 +110,7 @@ def do(run: Run) -> Done:
     return finish(run)
 
 
-def _deps(run: Run) -> object:
+def _deps(run: Run) -> AnnotateDeps:
     from flows.wiring import annotate_deps
 
     key = str((run.home.root, run.config.annotate))

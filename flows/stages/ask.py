@@ -17,7 +17,6 @@ from flows.stages.base import Done, batches, clock, done, split
 def place(run: Run) -> StageDir | None:
     """Where the window's questions lie; None while the articles are not there."""
     from engine.questions.ask import VERSION
-
     from engine.questions.writers import writer_key
 
     before = collect.place(run)

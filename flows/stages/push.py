@@ -43,10 +43,9 @@ def do(run: Run) -> Done:
     if where.finished:
         return Done("push", made.key, repo, made.rows, made.rows, False)
     from engine.snapshot.hub import push
-
     from flows.wiring import hub_token
 
     result = push(folder, repo=repo, token=hub_token(), private=run.config.hub.private)
     with where.lock():
         where.commit([], [], stage="push", found=made.rows, extra={"repo": repo})
-    return Done("push", made.key, repo, made.rows, made.rows, not result.unchanged, result.message)
+    return Done("push", made.key, repo, made.rows, made.rows, result.done == "pushed", result.url)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.core.errors import RefusedError, TransientError
-from engine.core.schema import Annotation, Article, FunnelStep, Question, Rejected, Sample, SnapshotManifest
+from engine.core.schema import Annotation, Article, FunnelStep, Question, Sample, SnapshotManifest
 from engine.core.store import committed_directory, locked, stage_key, sweep
 from flows.run import Run
 from flows.stages import annotate, ask, collect
@@ -124,11 +124,10 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         blobs=run.home.blobs,
         key=wanted,
         funnel=funnel(run),
-        rejected=[*rejects(run), *dropped],
+        rejected=dropped,
         revision=revision,
         supersedes=f"{there.name}@{there.revision}" if there is not None else None,
         earlier=list(earlier(run)),
-        name=run.snapshot_name,
     )
 
 
@@ -150,15 +149,6 @@ def funnel(run: Run) -> list[FunnelStep]:
         if place is not None and place.finished:
             steps.append(place.funnel())
     return steps
-
-
-def rejects(run: Run) -> list[Rejected]:
-    """Everything that the finished stages left out."""
-    lost: list[Rejected] = []
-    for place in (collect.place(run), ask.place(run), annotate.place(run)):
-        if place is not None and place.finished:
-            lost += place.rejected()
-    return lost
 
 
 def _is_thin(run: Run) -> bool:

@@ -1,0 +1,25 @@
+"""One round over the sources: links, pages and images are remembered when they are seen. No window is involved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.core.config import Config
+from engine.core.errors import ConfigError
+from engine.core.store import Home
+
+
+async def round_over(config: Config, *, now: datetime | None = None) -> Any:
+    """Ask every source once and add what is new to the harvest; returns `engine.news.harvest.HarvestReport`."""
+    from engine.news.harvest import harvest
+
+    from engine.news.deps import NewsDeps
+    from engine.web.client import WebClient
+
+    if not config.source:
+        raise ConfigError("no [[source]] in the configuration: 'nest init' writes a nest.toml with starter sources")
+    home = Home(config.home)
+    async with WebClient(config.collect, cache=home.cache("http")) as client:
+        deps = NewsDeps(fetcher=client, blobs=home.blobs)
+        return await harvest(config.source, config.collect, deps=deps, store=home.harvest, now=now or datetime.now(UTC))
