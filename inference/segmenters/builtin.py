@@ -114,3 +114,11 @@ def sesame(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 
 def read(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     return _family("read", "inference.segmenters.read", "Read", config, deps)
+
+
+def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.files import FilesRunner
+
+    if not argument:
+        raise ConfigError("'files' reads predictions from a place: write 'files:PATH'")
+    return Built(runner=FilesRunner(config.resolve(Path(argument))))
