@@ -223,7 +223,8 @@ def _figures(units: Units, convention: Convention, resampler: Resampler, *, ever
 
 def _comparisons(scored: Sequence[_Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:
     segmenters = [one for one in scored if one.kind == "segmenter"]
-    for first, second in combinations(segmenters, 2):
+    # the later one minus the earlier, so that a base named first is what the gain is over
+    for second, first in combinations(segmenters, 2):
         if first.truth != second.truth:
             continue
         both = (first.units.status == SCORED) & (second.units.status == SCORED)

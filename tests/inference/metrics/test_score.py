@@ -199,7 +199,7 @@ def test_second_truth_and_parts_and_round_trip() -> None:
     assert report.row("model", truth="known", split="domain", part="Sports").value("giou") == 0.0
     assert report.base_model == "tiny"
     compared = {(one.truth, one.metric): one for one in report.comparisons}
-    assert compared["snapshot", "giou"].difference.value == 1.0
+    assert compared["snapshot", "giou"].difference.value == -1.0
     assert ScoreReport.read(json.loads(report.line())) == report
 
 
@@ -214,7 +214,7 @@ def test_paired_interval_excludes_zero_only_for_a_real_gain() -> None:
             found.append(predict(identity, [box_mask(20, 20, (0, 0, edge, 20))], segmenter=name))
         return found
 
-    report = score(benchmark_of(truths), {name: noisy(mean, name) for name, mean in (("a", 8), ("b", 5), ("c", 5))})
+    report = score(benchmark_of(truths), {name: noisy(mean, name) for name, mean in (("c", 5), ("b", 5), ("a", 8))})
     compared = {(one.first, one.second): one for one in report.comparisons if one.metric == "giou"}
     gain = compared["a", "b"]
     assert gain.difference.low is not None

@@ -1,0 +1,113 @@
+"""Two drawings for the report, as inline SVG: how IoU is spread, and how it depends on the target's size.
+
+Series are told apart by colour and by dash, and each drawing has a text of the same content for readers who do
+not see it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from engine.core.schema import ScoreReport, UnitScores
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 48, 12, 12, 44
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d1f", "#56b4e9", "#7a5195", "#444444")
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+BINS = 10
+SIZE_BINS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A named line; `y` may hold None for gaps."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+
+
+def histogram(report: ScoreReport, truth: str) -> str:
+    """Share of pairs by IoU, one stepped line per segmenter."""
+    lines = []
+    edges = np.linspace(0.0, 1.0, BINS + 1)
+    for units in _of(report, truth):
+        values = np.array([iou for iou in units.iou if iou is not None])
+        if not values.size:
+            continue
+        share = np.histogram(values, bins=edges)[0] / values.size
+        x = np.repeat(edges, 2)[1:-1]
+        y = np.repeat(share, 2)
+        lines.append(Series(units.segmenter, tuple(x.tolist()), tuple(y.tolist())))
+    top = max((max(v for v in one.y if v is not None) for one in lines), default=1.0)
+    return _plot("Share of pairs by IoU", "IoU", "share of pairs", lines, _ceil(top))
+
+
+def size_curve(report: ScoreReport, truth: str) -> str:
+    """Mean IoU by the target's share of the image, in groups of equal count."""
+    lines = []
+    for units in _of(report, truth):
+        pairs = [
+            (target / pixels, iou)
+            for target, pixels, iou in zip(units.target, units.pixels, units.iou, strict=True)
+            if iou is not None and target and pixels
+        ]
+        if len(pairs) < 2:
+            continue
+        pairs.sort()
+        groups = np.array_split(np.array(pairs), min(SIZE_BINS, len(pairs)))
+        x = [float(np.sqrt(np.median(group[:, 0]))) for group in groups]
+        y = [float(group[:, 1].mean()) for group in groups]
+        lines.append(Series(units.segmenter, tuple(x), tuple(y)))
+    return _plot("Mean IoU by size of the target", "side of the target as share of the image's", "IoU", lines, 1.0)
+
+
+def _of(report: ScoreReport, truth: str) -> list[UnitScores]:
+    return [units for units in report.units if units.truth == truth]
+
+
+def _ceil(value: float) -> float:
+    return min(1.0, max(0.1, math.ceil(value * 10) / 10))
+
+
+def _plot(title: str, x_title: str, y_title: str, lines: list[Series], top: float) -> str:
+    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return LEFT + x * wide, TOP + (1 - y / top) * high
+
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="chart">']
+    for step in range(5):
+        value = top * step / 4
+        _, y = at(0, value)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * value:.0f} %</text>')
+    for step in range(6):
+        x, _ = at(step / 5, 0)
+        parts.append(
+            f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{step / 5:.1f}</text>'
+        )
+    middle = LEFT + wide / 2
+    parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_title)}</text>')
+    parts.append(
+        f'<text class="axis" x="12" y="{TOP + high / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 12 {TOP + high / 2})">{escape(y_title)}</text>'
+    )
+    for place, series in enumerate(lines):
+        points = [at(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(
+            f'<polyline fill="none" stroke="{COLOURS[place % len(COLOURS)]}" stroke-width="2" '
+            f'stroke-dasharray="{DASHES[place // len(COLOURS) % len(DASHES)]}" points="{path}">'
+            f"<title>{escape(series.name)}</title></polyline>"
+        )
+    parts.append("</svg>")
+    legend = "".join(
+        f'<li><span class="swatch" style="background:{COLOURS[place % len(COLOURS)]}"></span>{escape(series.name)}</li>'
+        for place, series in enumerate(lines)
+    )
+    return f'<figure><figcaption>{escape(title)}</figcaption>{"".join(parts)}<ul class="legend">{legend}</ul></figure>'

@@ -1,0 +1,123 @@
+"""Writing a report: `report.json`, `report.md`, and `report.html`, one file that needs nothing else.
+
+The figures are made in `inference.metrics`; here they are only laid out. The page opens from a folder without a
+network: styles, script, thumbnails and masks are inside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.core.schema import Prediction, ScoreReport
+from engine.core.store import write_atomic
+from inference.benchmarks.base import Benchmark
+from inference.metrics.registry import METRICS
+from inference.metrics.score import Truth
+from inference.report.charts import histogram, size_curve
+from inference.report.gallery import Gallery, build
+from inference.report.tables import (
+    Table,
+    ablation_table,
+    comparison_table,
+    figures_table,
+    main_table,
+    mixture_table,
+    parts_table,
+)
+from inference.report.text import markdown
+
+GALLERY = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The files that were written."""
+
+    json: Path
+    markdown: Path
+    html: Path
+
+
+def write(
+    report: ScoreReport,
+    folder: Path,
+    *,
+    benchmark: Benchmark | None = None,
+    predictions: Mapping[str, Iterable[Prediction]] | None = None,
+    truths: Mapping[str, Truth] | None = None,
+    gallery: int = GALLERY,
+    quoted: bool = True,
+) -> Paths:
+    """Write the three files into `folder`.
+
+    With `benchmark` and `predictions` (and the other `truths` that were scored) the page has a gallery of at most
+    `gallery` samples. `quoted` shows the paper's rows beside the measured ones. The same report gives the same
+    bytes. Raises `TerminalError` where the folder cannot be written.
+    """
+    pictures = Gallery([], [], 0)
+    if benchmark is not None and predictions is not None and gallery > 0:
+        pictures = build(report, benchmark, predictions, truths=truths, limit=gallery)
+    titles = {name: found.title for name, found in METRICS.items()}
+    paths = Paths(folder / "report.json", folder / "report.md", folder / "report.html")
+    write_atomic(paths.json, (report.line() + "\n").encode())
+    write_atomic(paths.markdown, markdown(report, titles=titles, quoted=quoted).encode())
+    write_atomic(paths.html, _page(report, pictures, titles, quoted).encode())
+    return paths
+
+
+def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted: bool) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("inference.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["json"] = _json
+    sections = [
+        {
+            "name": truth.name,
+            "about": truth.description,
+            "tables": [
+                table
+                for table in (
+                    main_table(report, truth.name, quoted=quoted),
+                    mixture_table(report, truth.name, quoted=quoted),
+                    ablation_table(report, truth.name, quoted=quoted),
+                    comparison_table(report, truth.name),
+                )
+                if table is not None
+            ],
+            "more": _more(report, truth.name, titles),
+            "histogram": histogram(report, truth.name),
+            "size_curve": size_curve(report, truth.name),
+        }
+        for truth in report.truths
+    ]
+    page: str = environment.get_template("report.html.j2").render(
+        report=report,
+        sections=sections,
+        pictures=pictures,
+        segmenters=[info.name for info in report.segmenters],
+        metrics=METRICS.values(),
+    )
+    return page
+
+
+def _more(report: ScoreReport, truth: str, titles: dict[str, str]) -> list[Table]:
+    parts = parts_table(report, truth)
+    return [*([parts] if parts else []), figures_table(report, truth, titles)]
+
+
+def _json(value: Any) -> Any:
+    """JSON that may stand in a script element: no "<" that could end it."""
+    import markupsafe
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+    return markupsafe.Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
