@@ -48,6 +48,7 @@ class RawBoxes:
 class _Job:
     request: int
     image: Image
+    size: tuple[int, int]
     caption: Caption
 
 
@@ -75,6 +76,7 @@ class GroundingDino:
         self._dtype = config.dtype if self._device.type != "cpu" else "float32"
         self._queries = int(args["num_queries"])
         self._width = int(args["hidden_dim"])
+        self._sides = (int(args["short_side"]), int(args["long_side"]))
         self._network = build_model(args, weights.load_state(path), text_encoder=text_encoder).to(self._device)
         self._sha256 = weights.file_digest(path, weights_dir=weights_dir)
 
@@ -122,8 +124,8 @@ class GroundingDino:
         groups: dict[tuple[int, int], list[_Job]] = defaultdict(list)
         for index, request in enumerate(requests):
             captions, _ = build_captions(request.phrases, count_tokens=self._count_tokens)
-            size = shown_size(*request.image.shape[:2])
-            groups[size] += [_Job(index, request.image, caption) for caption in captions]
+            size = shown_size(*request.image.shape[:2], short_side=self._sides[0], long_side=self._sides[1])
+            groups[size] += [_Job(index, request.image, size, caption) for caption in captions]
         out: list[list[RawBoxes]] = [[] for _ in requests]
         for jobs in groups.values():
             results = in_batches(jobs, self._forward, batch=self._config.batch_images)
@@ -139,7 +141,7 @@ class GroundingDino:
 
         with inference(self._device, self._dtype), forward_context(self._width):
             # Captions of one request repeat its image: one tensor serves them all.
-            tensors = {id(job.image): to_tensor(job.image) for job in jobs}
+            tensors = {id(job.image): to_tensor(job.image, job.size) for job in jobs}
             stacked = torch.stack([tensors[id(job.image)] for job in jobs])
             samples = self._samples(stacked.to(self._device))
             answer = self._network(samples, captions=[job.caption.text for job in jobs])

@@ -21,13 +21,13 @@ DEVIATION = (0.229, 0.224, 0.225)
 STRIDES = (8, 16, 32, 64)
 
 
-def shown_size(height: int, width: int) -> tuple[int, int]:
-    """(height, width) at which the model sees an image: the shorter side 800, or less where the longer one would be
-    above 1333; at least one pixel."""
+def shown_size(height: int, width: int, *, short_side: int = SHORT_SIDE, long_side: int = LONG_SIDE) -> tuple[int, int]:
+    """(height, width) at which the model sees an image: the shorter side `short_side`, or less where the longer one
+    would be above `long_side`; at least one pixel."""
     short, long = float(min(height, width)), float(max(height, width))
-    size = SHORT_SIDE
-    if long / short * size > LONG_SIDE:
-        size = max(1, round(LONG_SIDE * short / long))
+    size = short_side
+    if long / short * size > long_side:
+        size = max(1, round(long_side * short / long))
     if min(height, width) == size:
         return height, width
     if width < height:
@@ -35,11 +35,11 @@ def shown_size(height: int, width: int) -> tuple[int, int]:
     return size, int(size * width / height)
 
 
-def to_tensor(image: Image) -> Any:
-    """Upright RGB uint8 (H, W, 3) to a float32 tensor (3, h, w) of `shown_size`."""
+def to_tensor(image: Image, size: tuple[int, int]) -> Any:
+    """Upright RGB uint8 (H, W, 3) to a normalised float32 tensor (3, h, w) of `size`."""
     import torch
 
-    height, width = shown_size(*image.shape[:2])
+    height, width = size
     picture = PilImage.fromarray(image)
     if picture.size != (width, height):
         picture = picture.resize((width, height), PilImage.Resampling.BILINEAR)

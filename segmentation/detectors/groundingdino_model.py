@@ -22,6 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.core.errors import ConfigError
+from segmentation.detectors.groundingdino_image import LONG_SIDE, SHORT_SIDE
 
 #: Config files that groundingdino-py ships, by the names of our config.
 PACKAGED = {"swin_t": "GroundingDINO_SwinT_OGC.py", "swin_b": "GroundingDINO_SwinB_cfg.py"}
@@ -34,7 +35,8 @@ _lock = threading.Lock()
 
 def read_config(name: str) -> dict[str, Any]:
     """The model's arguments: `swin_t`, `swin_b`, the path of a config file in the package's form (plain assignments of
-    literals; it is read, not run), or of a JSON file that may also give the backbone's sizes under "swin"."""
+    literals; it is read, not run), or of a JSON file that may also give the backbone's sizes under "swin". Either may
+    give `short_side` and `long_side`, the size in pixels at which images are shown."""
     if name in PACKAGED:
         found = importlib.util.find_spec("groundingdino")
         if found is None or not found.submodule_search_locations:
@@ -60,6 +62,8 @@ def read_config(name: str) -> dict[str, Any]:
         ) from error
     if "hidden_dim" not in args:
         raise ConfigError(f"detector_config = {name!r} is no Grounding DINO config: it has no hidden_dim")
+    args.setdefault("short_side", SHORT_SIDE)
+    args.setdefault("long_side", LONG_SIDE)
     # Recomputing activations saves memory in training only.
     args.update(use_checkpoint=False, use_transformer_ckpt=False)
     return args
@@ -110,7 +114,20 @@ def build_model(args: dict[str, Any], state: dict[str, Any], *, text_encoder: Pa
             f"{', '.join(missing[:3]) or '-'}), {len(extra)} are unknown (e.g. {', '.join(extra[:3]) or '-'}); check "
             "detector_config and detector_weights"
         )
+    for layer in model.transformer.encoder.text_layers:
+        layer.register_forward_pre_hook(_mask_per_image, with_kwargs=True)
     return model.eval()
+
+
+def _mask_per_image(layer: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Puts the masks of a batch in the order that attention reads them, all heads of an image together.
+
+    The package repeats them head by head, so that images with different captions get each other's masks.
+    """
+    mask = kwargs["src_mask"]
+    if mask.dim() == 3 and mask.shape[0] == kwargs["src"].shape[1] and layer.nhead > 1:
+        kwargs = {**kwargs, "src_mask": mask.repeat_interleave(layer.nhead, dim=0)}
+    return args, kwargs
 
 
 def text_encoder_class() -> Any:

@@ -93,23 +93,26 @@ class Sam:
                 batch.append(self._network.preprocess(values.permute(2, 0, 1)))
             return list(self._network.image_encoder(torch.stack(batch)).split(1))
 
-    def _decode(self, feature: Any, prompts: Any, height: int, width: int) -> list[Segmentation]:
+    def _low_resolution(self, feature: Any, prompts: Any, *, three: bool = True) -> tuple[Any, Any]:
+        """Logits (N, 3 or 1, h, w) over the padded square and quality guesses (N, 3 or 1) for boxes in SAM's frame."""
         import torch
 
+        boxes = torch.as_tensor(prompts, dtype=torch.float32, device=self._device)
+        sparse, dense = self._network.prompt_encoder(points=None, boxes=boxes, masks=None)
+        low, quality = self._network.mask_decoder(
+            image_embeddings=feature,
+            image_pe=self._network.prompt_encoder.get_dense_pe(),
+            sparse_prompt_embeddings=sparse,
+            dense_prompt_embeddings=dense,
+            multimask_output=three,
+        )
+        return low, quality.float()
+
+    def _decode(self, feature: Any, prompts: Any, height: int, width: int) -> list[Segmentation]:
         with inference(self._device, self._dtype):
-            boxes = torch.as_tensor(prompts, dtype=torch.float32, device=self._device)
-            sparse, dense = self._network.prompt_encoder(points=None, boxes=boxes, masks=None)
-            low, quality = self._network.mask_decoder(
-                image_embeddings=feature,
-                image_pe=self._network.prompt_encoder.get_dense_pe(),
-                sparse_prompt_embeddings=sparse,
-                dense_prompt_embeddings=dense,
-                multimask_output=True,
-            )
-            quality = quality.float()
-            best = quality.argmax(dim=1)
+            low, quality = self._low_resolution(feature, prompts)
             found = []
-            for row, column in enumerate(best.tolist()):
+            for row, column in enumerate(quality.argmax(dim=1).tolist()):
                 logits = full_size(low[row : row + 1, column : column + 1], height, width, side=self._side)[0, 0]
                 found.append(
                     Segmentation(
