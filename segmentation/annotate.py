@@ -1,0 +1,281 @@
+"""The annotate stage: for each question the mask of its entity, in each of its images, or the reason why not.
+
+Each image is opened, detected on and encoded once, however many questions it has. Which box is the entity is decided
+by `segmentation.binding`, whether the mask is good enough by `segmentation.gates`; the models are what `deps` holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.core.config.sections import AnnotateSection
+from engine.core.geometry import Image
+from engine.core.images import ImageError, open_image
+from engine.core.masks import encode_rle
+from engine.core.protocols import (
+    Blobs,
+    ChatModel,
+    Detection,
+    Detector,
+    DetectRequest,
+    Embedder,
+    MaskModel,
+    References,
+    Segmentation,
+)
+from engine.core.schema import (
+    Annotation,
+    Binding,
+    BoxRecord,
+    Code,
+    Entity,
+    ImageAnnotation,
+    ModelRef,
+    Question,
+    Rejected,
+    Stage,
+)
+from segmentation import gates
+from segmentation.binding import Bound, Named, Scene, bind, candidates_of
+from segmentation.binding.likeness import Likeness
+from segmentation.device import OutOfMemory
+
+#: Part of the stage's key: raised when the same input may give another result.
+VERSION = "1"
+#: What a second prompt asks for.
+SECOND_PHRASES = {"person": "person", "product": "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotateDeps:
+    """The models and the outside world of the stage. Without `references` nothing is compared; without `chat` no
+    vision model is asked."""
+
+    detector: Detector
+    mask_model: MaskModel
+    blobs: Blobs
+    embedder: Embedder | None = None
+    references: References | None = None
+    chat: ChatModel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    code: Code
+    detail: str
+
+
+_Outcome = ImageAnnotation | _Failure
+
+
+def run(shard: Sequence[Question], config: AnnotateSection, *, deps: AnnotateDeps) -> list[Annotation | Rejected]:
+    """One item per question, in the order of the shard. Raises what the models raise, except for one image that does
+    not fit into memory, whose questions are rejected."""
+    wanted: dict[str, list[Question]] = {}
+    for question in shard:
+        for image in question.images:
+            wanted.setdefault(image, []).append(question)
+    outcomes: dict[tuple[str, str], _Outcome] = {}
+    todo = sorted(wanted)
+    for start in range(0, len(todo), config.batch_images):
+        batch = todo[start : start + config.batch_images]
+        outcomes.update(_batch({image: wanted[image] for image in batch}, config, deps))
+    models = _models(deps)
+    portable = "portable" in (deps.detector.name, deps.mask_model.name)
+    return [_finish(question, outcomes, models, portable) for question in shard]
+
+
+def _finish(
+    question: Question, outcomes: Mapping[tuple[str, str], _Outcome], models: tuple[ModelRef, ...], portable: bool
+) -> Annotation | Rejected:
+    if not question.images:
+        return _rejected(question, Code.NO_IMAGE, "the question has no image")
+    found: list[ImageAnnotation] = []
+    for image in question.images:
+        outcome = outcomes[(question.id, image)]
+        if isinstance(outcome, _Failure):
+            where = f" (image {image[:12]})" if len(question.images) > 1 else ""
+            return _rejected(question, outcome.code, outcome.detail + where)
+        found.append(outcome)
+    return Annotation(id=question.id, question_id=question.id, images=tuple(found), models=models, portable=portable)
+
+
+def _rejected(question: Question, code: Code, detail: str) -> Rejected:
+    return Rejected(item=question.id, stage=Stage.ANNOTATE, code=code, detail=detail, parent=question.article_url)
+
+
+def _models(deps: AnnotateDeps) -> tuple[ModelRef, ...]:
+    found = [deps.detector.model(), deps.mask_model.model()]
+    if deps.embedder is not None and deps.references is not None:
+        found.append(deps.embedder.model())
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """An opened image with its questions and everything that is named in it."""
+
+    image: str
+    pixels: Image
+    questions: tuple[Question, ...]
+    names: tuple[Named, ...]
+
+    def request(self, phrases: Iterable[str]) -> DetectRequest:
+        exemplars: dict[str, tuple[Image, ...]] = {}
+        for name in self.names:
+            if name.references:
+                exemplars[name.entity.phrase] = exemplars.get(name.entity.phrase, ()) + name.references
+        return DetectRequest(self.pixels, tuple(dict.fromkeys(phrases)), exemplars)
+
+
+def _batch(
+    wanted: Mapping[str, Sequence[Question]], config: AnnotateSection, deps: AnnotateDeps
+) -> dict[tuple[str, str], _Outcome]:
+    outcomes: dict[tuple[str, str], _Outcome] = {}
+    pictures: list[_Picture] = []
+    for image, questions in wanted.items():
+        try:
+            pixels = open_image(deps.blobs.get(image)).pixels
+        except ImageError as error:
+            outcomes.update({(question.id, image): _Failure(error.code, error.detail) for question in questions})
+            continue
+        pictures.append(_Picture(image, pixels, tuple(questions), _names(questions, deps.references)))
+    for picture, found in zip(pictures, _detect(pictures, config, deps), strict=True):
+        try:
+            if isinstance(found, OutOfMemory):
+                raise found
+            outcomes.update(_picture(picture, found, config, deps))
+        except (OutOfMemory, MemoryError) as error:
+            size = f"{picture.pixels.shape[1]}x{picture.pixels.shape[0]}"
+            failure = _Failure(Code.OUT_OF_MEMORY, f"{size} pixels: {error}")
+            outcomes.update({(question.id, picture.image): failure for question in picture.questions})
+    return outcomes
+
+
+def _names(questions: Sequence[Question], references: References | None) -> tuple[Named, ...]:
+    """Everything that is named in a picture, in the caption's order; the answers are among it."""
+    entities: dict[str, Entity] = {}
+    aliases: dict[str, tuple[str, ...]] = {}
+    for question in questions:
+        for entity in question.entities:
+            entities.setdefault(entity.name, entity)
+    for question in questions:
+        aliases[question.answer] = question.aliases
+        if question.answer not in entities:
+            entities[question.answer] = Entity(
+                name=question.answer,
+                type=question.entity_type,
+                phrase=question.phrase,
+                position=question.position,
+                order=len(entities),
+            )
+    ordered = sorted(entities.values(), key=lambda entity: (entity.order, entity.name))
+    return tuple(
+        Named(
+            entity,
+            references.of(entity.name, aliases=aliases.get(entity.name, ())) if references is not None else (),
+        )
+        for entity in ordered
+    )
+
+
+def _detect(
+    pictures: Sequence[_Picture], config: AnnotateSection, deps: AnnotateDeps
+) -> list[list[Detection] | OutOfMemory]:
+    """Detections per picture, together; one by one if they don't fit into memory together."""
+    requests = [picture.request(_phrases(picture, config)) for picture in pictures]
+    if not requests:
+        return []
+    try:
+        return list(deps.detector.detect(requests))
+    except OutOfMemory:
+        found: list[list[Detection] | OutOfMemory] = []
+        for request in requests:
+            try:
+                found += deps.detector.detect([request])
+            except OutOfMemory as error:
+                found.append(error)
+        return found
+
+
+def _phrases(picture: _Picture, config: AnnotateSection) -> list[str]:
+    phrases = [name.entity.phrase for name in picture.names]
+    if config.second_prompt:
+        phrases += [SECOND_PHRASES[name.entity.type] for name in picture.names]
+    return phrases
+
+
+def _picture(
+    picture: _Picture, detections: Sequence[Detection], config: AnnotateSection, deps: AnnotateDeps
+) -> dict[tuple[str, str], _Outcome]:
+    asked = {name.entity.phrase for name in picture.names}
+    candidates = candidates_of([item for item in detections if item.phrase in asked], same_iou=config.nms_iou)
+    scene = Scene(picture.pixels, picture.names, candidates)
+    likeness = Likeness(scene, deps.embedder)
+    decisions = bind(scene, witnesses=likeness.witnesses(), min_margin=config.min_margin)
+    bound = {index: item.binding for index, item in enumerate(decisions) if isinstance(item, Bound)}
+    boxes = [candidates[binding.candidate].box for binding in bound.values()]
+    made = deps.mask_model.segment(picture.pixels, boxes) if boxes else []
+    segmented = dict(zip(bound, made, strict=True))
+    faces = getattr(deps.detector, "faces", None)
+    seen = faces(picture.pixels) if faces is not None else None
+    outcomes: dict[tuple[str, str], _Outcome] = {}
+    for question in picture.questions:
+        index = next(number for number, name in enumerate(picture.names) if name.entity.name == question.answer)
+        decision = decisions[index]
+        if not isinstance(decision, Bound):
+            outcomes[(question.id, picture.image)] = _Failure(decision.code, decision.detail)
+            continue
+        name = picture.names[index]
+        second = None
+        if config.second_prompt:
+            phrase = SECOND_PHRASES[name.entity.type]
+            second = [item.box for item in detections if item.phrase == phrase]
+        mine = gates.Mine(
+            box=candidates[decision.binding.candidate].box,
+            segmentation=segmented[index],
+            others=[item.mask for other, item in segmented.items() if other != index],
+            person=name.entity.type == "person",
+            faces=seen,
+            second=second,
+        )
+        figures, code = gates.check(mine, config)
+        if code is not None:
+            failed = next((figure for figure in figures if not figure.passed), figures[0])
+            told = f"gate {failed.name}: {failed.value:.3f}, asked {failed.threshold}"
+            outcomes[(question.id, picture.image)] = _Failure(code, told)
+            continue
+        outcomes[(question.id, picture.image)] = _annotation(
+            picture, scene, decision.binding, mine.segmentation, figures
+        )
+    return outcomes
+
+
+def _annotation(
+    picture: _Picture,
+    scene: Scene,
+    binding: Binding,
+    segmentation: Segmentation,
+    figures: tuple[gates.GateFigure, ...],
+) -> ImageAnnotation:
+    height, width = picture.pixels.shape[:2]
+    return ImageAnnotation(
+        image=picture.image,
+        width=width,
+        height=height,
+        rle=encode_rle(segmentation.mask),
+        candidates=tuple(
+            BoxRecord(
+                x1=round(item.box.x1, 2),
+                y1=round(item.box.y1, 2),
+                x2=round(item.box.x2, 2),
+                y2=round(item.box.y2, 2),
+                score=round(item.score, 5),
+                phrase=max(item.phrases, key=lambda phrase: (item.phrases[phrase], phrase)),
+            )
+            for item in scene.candidates
+        ),
+        binding=binding,
+        gates=figures,
+    )

@@ -1,0 +1,133 @@
+"""Local features: does a picture of a thing reappear in another picture, where, and how surely?
+
+SIFT (Lowe 2004) with the ratio test and a RANSAC similarity transform (Fischler and Bolles 1981), all OpenCV's.
+It speaks of rigid things with texture, such as products and logos; for people it only recognises the same photograph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.core.geometry import Box, Image
+
+#: Pictures are shrunk to so many pixels a side before features are taken.
+SCENE_SIDE_PX, REFERENCE_SIDE_PX = 1000, 400
+#: Lowe's ratio, and the fewest agreeing features that count as a find.
+RATIO, MIN_INLIERS = 0.8, 7
+#: Agreeing features at which the score is 1 - 1/e.
+_SOFT_INLIERS = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Keypoints (N, 2) in pixels of the full picture, SIFT descriptors (N, 128), and the picture's size."""
+
+    points: npt.NDArray[np.float32]
+    descriptors: npt.NDArray[np.float32]
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A reference found in a scene. `transform` (2x3) maps its pixels to the scene's; `mirrored` if it was found
+    left-right reversed (the transform includes that)."""
+
+    transform: npt.NDArray[np.float64]
+    inliers: int
+    score: float
+    mirrored: bool
+
+    def place(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Reference pixels (N, 2) as scene pixels (N, 2)."""
+        return np.asarray(points @ self.transform[:, :2].T + self.transform[:, 2])
+
+
+def take(image: Image, *, side_px: int) -> Features:
+    """Features of a picture."""
+    import cv2
+
+    height, width = image.shape[:2]
+    # small pictures are enlarged, up to double, since SIFT finds little in a thumbnail
+    scale = min(2.0, side_px / max(height, width))
+    size = (max(8, round(width * scale)), max(8, round(height * scale)))
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    grey = cv2.cvtColor(cv2.resize(image, size, interpolation=interpolation), cv2.COLOR_RGB2GRAY)
+    sift: Any = cv2.SIFT.create(nfeatures=1500, contrastThreshold=0.02)
+    keypoints, descriptors = sift.detectAndCompute(grey, None)
+    if descriptors is None or not keypoints:
+        return Features(np.zeros((0, 2), np.float32), np.zeros((0, 128), np.float32), width, height)
+    points = np.array([point.pt for point in keypoints], np.float32)
+    points *= np.array([width / size[0], height / size[1]], np.float32)
+    # root-SIFT (Arandjelovic and Zisserman 2012): compares gradient histograms by Hellinger's distance
+    rooted = np.sqrt(descriptors / np.maximum(descriptors.sum(axis=1, keepdims=True), 1e-6))
+    return Features(points, rooted.astype(np.float32), width, height)
+
+
+def find(reference: Image, scene: Features, *, mirrored: bool = True) -> Match | None:
+    """The best place of a reference picture in a scene, None if it is not there; also left-right reversed."""
+    best = _find(take(reference, side_px=REFERENCE_SIDE_PX), scene, mirrored=False)
+    if mirrored and (best is None or best.inliers < 3 * MIN_INLIERS):
+        flipped = np.ascontiguousarray(reference[:, ::-1])
+        other = _find(take(flipped, side_px=REFERENCE_SIDE_PX), scene, mirrored=True)
+        if other is not None and (best is None or other.inliers > best.inliers):
+            best = other
+    return best
+
+
+def similarity(references: Sequence[Image], crop: Image) -> float:
+    """How surely a crop shows what one of the references shows, 0 to 1; 0 says only that nothing was found."""
+    scene = take(crop, side_px=REFERENCE_SIDE_PX)
+    found = [match.score for reference in references if (match := find(reference, scene)) is not None]
+    return max(found, default=0.0)
+
+
+def _find(reference: Features, scene: Features, *, mirrored: bool) -> Match | None:
+    import cv2
+
+    if len(reference.points) < 4 or len(scene.points) < 4:
+        return None
+    matcher: Any = cv2.BFMatcher(cv2.NORM_L2)
+    pairs = [pair for pair in matcher.knnMatch(reference.descriptors, scene.descriptors, k=2) if len(pair) == 2]
+    good = [first for first, second in pairs if first.distance < RATIO * second.distance]
+    # several features of the reference on one of the scene are noise: the nearest one keeps it
+    nearest: dict[int, Any] = {}
+    for match in good:
+        held = nearest.get(match.trainIdx)
+        if held is None or match.distance < held.distance:
+            nearest[match.trainIdx] = match
+    good = [nearest[index] for index in sorted(nearest)]
+    if len(good) < MIN_INLIERS:
+        return None
+    source = reference.points[[match.queryIdx for match in good]]
+    target = scene.points[[match.trainIdx for match in good]]
+    reach = max(3.0, 0.01 * max(scene.width, scene.height))
+    transform, mask = cv2.estimateAffinePartial2D(
+        source, target, method=cv2.RANSAC, ransacReprojThreshold=reach, maxIters=2000, confidence=0.995
+    )
+    if transform is None or mask is None:
+        return None
+    inliers = int(np.count_nonzero(mask))
+    zoom = float(np.hypot(transform[0, 0], transform[1, 0]))
+    if inliers < MIN_INLIERS or not 0.02 < zoom < 50:
+        return None
+    kept = source[mask.ravel() > 0]
+    # features on one spot say little of the whole: they must spread over a tenth of the reference's width
+    if float(np.ptp(kept, axis=0).max()) < 0.1 * max(reference.width, reference.height):
+        return None
+    if mirrored:  # reference pixel x is at width - 1 - x of the reversed picture
+        back = np.array([[-1.0, 0.0, reference.width - 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        transform = transform @ back
+    return Match(np.asarray(transform, np.float64), inliers, 1.0 - float(np.exp(-inliers / _SOFT_INLIERS)), mirrored)
+
+
+def placed_box(match: Match, outline: npt.NDArray[np.float64], width: int, height: int) -> Box:
+    """The box, clipped to the scene, of a reference's outline (N, 2) where the match puts it."""
+    placed = match.place(outline)
+    (x1, y1), (x2, y2) = placed.min(axis=0), placed.max(axis=0)
+    return Box(float(x1), float(y1), float(x2), float(y2)).clip(width, height)

@@ -1,0 +1,174 @@
+"""Boxes to masks on a CPU without downloads: GrabCut seeded by the box, and for persons by the person network.
+
+GrabCut: Rother, Kolmogorov, Blake, SIGGRAPH 2004, as OpenCV has it. It is run on a crop of at most `SIDE_PX` a side,
+with a fixed random seed, from two slightly different boxes: their agreement is the stability. The score says how well
+the colours inside the mask differ from those around it; both are 0 to 1, and neither is SAM's predicted IoU.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.core.geometry import Box, Floats, Image, Mask, mask_iou
+from engine.core.protocols import Segmentation
+from engine.core.schema import ModelRef
+from segmentation.mask_models.portable_people import PeopleFinder, Person, shrink
+from segmentation.mask_models.portable_prior import PersonPrior
+
+Labels = npt.NDArray[np.uint8]
+_BACK, _FORE, _MAYBE_BACK, _MAYBE_FORE = 0, 1, 2, 3  # cv2.GC_BGD, GC_FGD, GC_PR_BGD, GC_PR_FGD
+_SEED = 20261130
+
+
+class PortableMasker:
+    """The portable mask model. One instance may be shared by threads; it works on one image at a time."""
+
+    name = "portable"
+    VERSION: ClassVar[str] = "1"
+    SIDE_PX: ClassVar[int] = 400
+    ROUNDS: ClassVar[int] = 4
+    MARGIN: ClassVar[float] = 0.35
+
+    def __init__(self, people: PeopleFinder | None = None) -> None:
+        self.people = people or PeopleFinder()
+        self._lock = threading.Lock()
+
+    def model(self) -> ModelRef:
+        return ModelRef(role="mask_model", name=self.name, version=self.VERSION, weights_sha256=PersonPrior.SHA256)
+
+    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
+        """One mask per box, in order; a box outside the image gives an empty mask with score 0."""
+        height, width = image.shape[:2]
+        clipped = [box.clip(width, height) for box in boxes]
+        if not clipped:
+            return []
+        people = self.people.find(image)
+        with self._lock:
+            owners = [_owner(box, people) for box in clipped]
+            return [
+                self._one(image, box, [other for other in clipped if other is not box], owner)
+                for box, owner in zip(clipped, owners, strict=True)
+            ]
+
+    def _one(self, image: Image, box: Box, others: list[Box], person: Person | None) -> Segmentation:
+        height, width = image.shape[:2]
+        whole: Mask = np.zeros((height, width), bool)
+        if box.width < 2 or box.height < 2:
+            return Segmentation(whole, 0.0, 0.0)
+        margin_x, margin_y = self.MARGIN * box.width, self.MARGIN * box.height
+        view = Box(box.x1 - margin_x, box.y1 - margin_y, box.x2 + margin_x, box.y2 + margin_y).clip(width, height)
+        left, top = int(view.x1), int(view.y1)
+        crop = view.crop(image)
+        small, scale = shrink(crop, self.SIDE_PX)
+        local = Box((box.x1 - left) * scale, (box.y1 - top) * scale, (box.x2 - left) * scale, (box.y2 - top) * scale)
+        region = None
+        if person is not None:
+            region = _region(person, (height, width), Box(left, top, left + crop.shape[1], top + crop.shape[0]), small)
+        masks = [self._cut(small, _jitter(local, by), region) for by in (0.0, -0.03)]
+        main = _tidy(masks[0], small if region is None else None)
+        stability = mask_iou(main, _tidy(masks[1], None)) if main.any() else 0.0
+        whole[top : top + crop.shape[0], left : left + crop.shape[1]] = _enlarge(main, crop.shape[0], crop.shape[1])
+        return Segmentation(whole, _contrast(small, main), stability)
+
+    def _cut(self, image: Image, box: Box, region: Floats | None) -> Mask:
+        import cv2
+
+        labels = _seeds(image.shape[0], image.shape[1], box, region)
+        if not ((labels == _FORE) | (labels == _MAYBE_FORE)).any():
+            return np.zeros(image.shape[:2], bool)
+        if not ((labels == _BACK) | (labels == _MAYBE_BACK)).any():
+            return np.ones(image.shape[:2], bool)  # the box is the whole image: nothing to cut from
+        cv2.setRNGSeed(_SEED)  # GrabCut starts with a k-means that draws random centres
+        back, fore = np.zeros((1, 65)), np.zeros((1, 65))
+        cv2.grabCut(image, labels, None, back, fore, self.ROUNDS, cv2.GC_INIT_WITH_MASK)
+        return np.asarray((labels == _FORE) | (labels == _MAYBE_FORE))
+
+
+def _owner(box: Box, people: Sequence[Person]) -> Person | None:
+    """The person a box is meant for: their box overlaps it most, at least by half, and the face is in it."""
+    best = max(people, key=lambda person: person.box.iou(box), default=None)
+    if best is None or best.box.iou(box) < 0.5:
+        return None
+    return best if best.face.box.intersection(box) >= 0.5 * best.face.box.area else None
+
+
+def _region(person: Person, size: tuple[int, int], view: Box, small: Image) -> Floats:
+    """A person's probability map cut to a view (full pixels) and resized to the crop the mask is made on."""
+    import cv2
+
+    height, width = size
+    map_h, map_w = person.region.shape
+    x1, x2 = int(view.x1 * map_w / width), max(int(view.x1 * map_w / width) + 1, round(view.x2 * map_w / width))
+    y1, y2 = int(view.y1 * map_h / height), max(int(view.y1 * map_h / height) + 1, round(view.y2 * map_h / height))
+    part = person.region[y1:y2, x1:x2]
+    resized: Floats = cv2.resize(part, (small.shape[1], small.shape[0]), interpolation=cv2.INTER_LINEAR)
+    return resized
+
+
+def _jitter(box: Box, by: float) -> Box:
+    return Box(box.x1 + by * box.width, box.y1 + by * box.height, box.x2 - by * box.width, box.y2 - by * box.height)
+
+
+def _seeds(height: int, width: int, box: Box, region: Floats | None) -> Labels:
+    """GrabCut's labels: outside the box is background, inside is likely the thing; a person's map says more."""
+    import cv2
+
+    labels: Labels = np.full((height, width), _BACK, np.uint8)
+    x1, y1 = round(max(0.0, box.x1)), round(max(0.0, box.y1))
+    x2, y2 = round(min(width, box.x2)), round(min(height, box.y2))
+    labels[y1:y2, x1:x2] = _MAYBE_FORE
+    if region is None:
+        return labels
+    inside: Mask = labels == _MAYBE_FORE
+    sure = cv2.erode((region > 0.9).astype(np.uint8), np.ones((5, 5), np.uint8)) > 0
+    labels[inside & (region <= 0.5)] = _MAYBE_BACK
+    labels[cv2.dilate((region > 0.1).astype(np.uint8), np.ones((13, 13), np.uint8)) == 0] = _BACK
+    labels[inside & sure] = _FORE
+    return labels
+
+
+def _tidy(mask: Mask, fill: Image | None) -> Mask:
+    """The largest connected part; `fill` asks for its holes to be closed, as things seldom have any."""
+    import cv2
+
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    if count <= 1:
+        return mask
+    kept = (labels == 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())).astype(np.uint8)
+    kept = cv2.morphologyEx(kept, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    if fill is not None:
+        outlines, _ = cv2.findContours(kept, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+        cv2.drawContours(kept, outlines, -1, 1, -1)
+    return np.asarray(kept > 0)
+
+
+def _enlarge(mask: Mask, height: int, width: int) -> Mask:
+    import cv2
+
+    if mask.shape == (height, width):
+        return mask
+    soft = cv2.resize(mask.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(soft > 0.5)
+
+
+def _contrast(image: Image, mask: Mask) -> float:
+    """1 minus the overlap (Bhattacharyya) of the colours inside the mask and those in a ring around it."""
+    import cv2
+
+    if not mask.any():
+        return 0.0
+    ring = cv2.dilate(mask.astype(np.uint8), np.ones((15, 15), np.uint8)).astype(bool) & ~mask
+    if not ring.any():
+        return 0.5
+    lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
+    histograms = []
+    for part in (mask, ring):
+        counts = cv2.calcHist([lab], [0, 1, 2], part.astype(np.uint8), [8, 12, 12], [0, 256] * 3).ravel()
+        histograms.append(counts / max(1.0, float(counts.sum())))
+    overlap = float(np.sqrt(histograms[0] * histograms[1]).sum())
+    return float(min(1.0, max(0.0, 1.0 - overlap)))

@@ -1,0 +1,203 @@
+"""Names of the config to detectors, mask models and embedders, and what of them goes into a stage's key.
+
+The real models are imported only when they are asked for: `nest --help` must not wait for torch.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.core.config.sections import AnnotateSection
+from engine.core.errors import ConfigError
+from engine.core.protocols import Detector, Embedder, MaskModel
+from segmentation.references import folder_digest
+
+DETECTORS = ("groundingdino", "hf-groundingdino", "portable")
+MASK_MODELS = ("sam", "hf-sam", "hf-sam2", "hf-sam3", "portable")
+EMBEDDERS = ("auto", "clip", "portable", "none")
+#: The real models, imported only when a config names them.
+_PLACES = {
+    "groundingdino": "segmentation.detectors.groundingdino:GroundingDino",
+    "hf-groundingdino": "segmentation.detectors.hf:HfGroundingDino",
+    "sam": "segmentation.mask_models.sam:Sam",
+    "hf-sam": "segmentation.mask_models.hf:HfSam",
+    "hf-sam2": "segmentation.mask_models.hf:HfSam",
+    "hf-sam3": "segmentation.mask_models.hf:HfSam",
+    "clip": "segmentation.embedders.clip:ClipEmbedder",
+}
+#: Parts of the section that only the real models read: they do not change what the portable ones give.
+_REAL_ONLY = frozenset(
+    {
+        "dtype",
+        "detector_config",
+        "detector_weights",
+        "text_encoder",
+        "mask_config",
+        "mask_weights",
+        "embedder_weights",
+        "text_threshold",
+    }
+)
+
+
+def make_detector(config: AnnotateSection, *, weights_dir: Path) -> Detector:
+    """The detector that `[annotate] detector` names. Raises `ConfigError` for an unknown name or absent weights."""
+    if config.detector == "portable":
+        from segmentation.detectors.portable import PortableDetector
+
+        return PortableDetector(_people(), box_threshold=config.box_threshold)
+    _known("detector", config.detector, DETECTORS)
+    made: Detector = _load(_PLACES[config.detector])(config, weights_dir=weights_dir)
+    return made
+
+
+def make_mask_model(config: AnnotateSection, *, weights_dir: Path) -> MaskModel:
+    """The mask model that `[annotate] mask_model` names. Raises like `make_detector`."""
+    if config.mask_model == "portable":
+        from segmentation.mask_models.portable import PortableMasker
+
+        return PortableMasker(_people())
+    _known("mask_model", config.mask_model, MASK_MODELS)
+    made: MaskModel = _load(_PLACES[config.mask_model])(config, weights_dir=weights_dir)
+    return made
+
+
+def make_embedder(config: AnnotateSection, *, weights_dir: Path) -> Embedder | None:
+    """The embedder for reference pictures, None where none is wanted.
+
+    `auto` means: none without `references`, the portable one beside the portable detector, else CLIP.
+    """
+    _known("embedder", config.embedder, EMBEDDERS)
+    name = embedder_name(config)
+    if name == "none":
+        return None
+    if name == "portable":
+        from segmentation.embedders.portable import PortableEmbedder
+
+        return PortableEmbedder()
+    made: Embedder = _load(_PLACES[name])(config, weights_dir=weights_dir)
+    return made
+
+
+def embedder_name(config: AnnotateSection) -> str:
+    """What `auto` stands for in this config; other names as they are."""
+    if config.embedder != "auto":
+        return config.embedder
+    if config.references is None:
+        return "none"
+    return "portable" if config.detector == "portable" else "clip"
+
+
+def annotator_key(
+    config: AnnotateSection, *, weights_dir: Path | None = None, references: Path | None = None
+) -> dict[str, Any]:
+    """What decides the annotations: settings, model versions, digests of weights and of the reference folder.
+
+    `references` is the folder as an absolute path where the config's is relative to its file. Raises `ConfigError`
+    for unknown names and absent weights, so that a run stops before it begins.
+    """
+    for what, name, known in (
+        ("detector", config.detector, DETECTORS),
+        ("mask_model", config.mask_model, MASK_MODELS),
+        ("embedder", config.embedder, EMBEDDERS),
+    ):
+        _known(what, name, known)
+    folder = references or config.references
+    keyed = {name: value for name, value in config.keyed().items() if name != "references"}
+    embedder = embedder_name(config)
+    portable = config.detector == config.mask_model == "portable" and embedder in ("portable", "none")
+    if portable:
+        keyed = {name: value for name, value in keyed.items() if name not in _REAL_ONLY}
+    return {
+        "settings": keyed | {"embedder": embedder},
+        "models": _versions(config, weights_dir or config.weights_dir or Path("weights"), embedder),
+        "references": folder_digest(folder) if folder is not None else "",
+    }
+
+
+def _versions(config: AnnotateSection, weights_dir: Path, embedder: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "portable" in (config.detector, config.mask_model, embedder):
+        import cv2
+
+        from segmentation.detectors.portable import PortableDetector
+        from segmentation.detectors.portable_faces import FaceFinder
+        from segmentation.embedders.portable import PortableEmbedder
+        from segmentation.mask_models.portable import PortableMasker
+        from segmentation.mask_models.portable_prior import PersonPrior
+
+        found["portable"] = {
+            "detector": PortableDetector.VERSION,
+            "mask_model": PortableMasker.VERSION,
+            "embedder": PortableEmbedder.VERSION,
+            "faces_sha256": FaceFinder.SHA256,
+            "persons_sha256": PersonPrior.SHA256,
+            "opencv": cv2.__version__,
+        }
+    if config.detector != "portable" or config.mask_model != "portable" or embedder == "clip":
+        found["weights"] = _weights(config, weights_dir, embedder)
+    return found
+
+
+def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> dict[str, str]:
+    """What names the real models' weights: a pinned place on the Hub as it is, else the sha256 of what lies there.
+
+    Nothing is fetched. Raises `ConfigError` that says what to put where.
+    """
+    from segmentation import weights
+
+    def file(spec: str, setting: str, variant: str) -> str:
+        if weights.hub_spec(spec) is not None and not Path(spec).exists():
+            return spec
+        published = weights.PUBLISHED.get(variant)
+        path = weights.resolve_file(spec, weights_dir=weights_dir, setting=setting, published=published)
+        return weights.file_digest(path, weights_dir=weights_dir)
+
+    def folder(spec: str, setting: str) -> str:
+        if weights.hub_spec(spec) is not None and not Path(spec).is_dir():
+            return spec
+        path = weights.resolve_folder(spec, weights_dir=weights_dir, setting=setting)
+        return weights.folder_digest(path, weights_dir=weights_dir)
+
+    found: dict[str, str] = {}
+    if config.detector == "groundingdino":
+        found["detector"] = file(config.detector_weights, "detector_weights", config.detector_config)
+        found["text_encoder"] = folder(config.text_encoder, "text_encoder")
+    elif config.detector == "hf-groundingdino" and config.detector_weights:
+        found["detector"] = folder(config.detector_weights, "detector_weights")
+    if config.mask_model == "sam":
+        found["mask_model"] = file(config.mask_weights, "mask_weights", config.mask_config)
+    elif config.mask_model.startswith("hf-") and config.mask_weights:
+        found["mask_model"] = folder(config.mask_weights, "mask_weights")
+    if embedder == "clip" and config.embedder_weights:
+        found["embedder"] = folder(config.embedder_weights, "embedder_weights")
+    return found
+
+
+_shared: list[Any] = []
+
+
+def _people() -> Any:
+    """One finder of persons for the portable detector and mask model of a process: its networks load once, and
+    what it finds in a picture serves both."""
+    if not _shared:
+        from segmentation.mask_models.portable_people import PeopleFinder
+
+        _shared.append(PeopleFinder())
+    return _shared[0]
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _known(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise ConfigError(f"[annotate] {what} = '{name}' is not known: {hint}Known are {', '.join(known)}")
