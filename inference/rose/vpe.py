@@ -2,9 +2,14 @@
 
 The region's crop is compared with the prototype of the reference pictures. Below `low_similarity`, or where the
 segmenter failed, the detector's boxes are compared too: the best one that reaches `accept_similarity` and is more alike
-than the region was goes to the mask model. Otherwise the segmenter's own result stays. Both thresholds are not
-published; they belong to an embedder and are settings. Crops are the tight boxes of regions and candidates, so that
-like is compared with like.
+than the region was goes to the mask model. Otherwise the segmenter's own result stays. Crops are the tight boxes of
+regions and candidates, so that like is compared with like.
+
+The paper publishes neither threshold, and a similarity means something only within one embedder, so each has its own
+defaults here (`THRESHOLDS`) and `[rose]` may set others. The portable embedder sees colours and outlines: on the sample
+week other things in a picture reach 0.55 to 0.82 and the right one 0.70 to 0.96, so almost every region is questioned
+and the comparison of candidates decides. CLIP's figures are of the usual size for crops of one thing and of two, and
+not measured here.
 """
 
 from __future__ import annotations
@@ -18,6 +23,10 @@ from engine.core.protocols import Detection, Detector, DetectRequest, Embedder, 
 from engine.core.schema import ModelRef, TraceStep
 from inference.rose.prototype import Prototype, make_prototype
 from inference.segmenters.grounded_sam import mask_of_box
+
+
+#: (low, accept) similarity by embedder, by the name before a colon; other embedders get the last.
+THRESHOLDS = {"portable": (0.97, 0.4), "clip": (0.8, 0.65), "": (0.5, 0.5)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,9 @@ class Vpe:
         self.mask_model = mask_model
         self.embedder = embedder
         self.section = section
+        low, accept = THRESHOLDS.get(embedder.name.partition(":")[0], THRESHOLDS[""])
+        self.low = low if section.low_similarity is None else section.low_similarity
+        self.accept = accept if section.accept_similarity is None else section.accept_similarity
 
     def models(self) -> tuple[ModelRef, ...]:
         return self.detector.model(), self.mask_model.model(), self.embedder.model()
@@ -100,7 +112,7 @@ class Vpe:
         if box is not None:
             similarity = self._similar([box.crop(case.image)], prototype.vector)[0]
             values["similarity"] = f"{similarity:.4f}"
-            if similarity >= self.section.low_similarity:
+            if similarity >= self.low:
                 return _keep(case, "the region is alike", values)
         return _Open(case=case, prototype=prototype, similarity=similarity, values=values)
 
@@ -112,9 +124,9 @@ class Vpe:
         best = max(range(len(boxes)), key=lambda place: (alike[place], boxes[place].score, -place))
         values["candidates"] = " ".join(f"{value:.4f}" for value in alike)
         values["best"] = str(best)
-        if alike[best] < self.section.accept_similarity:
+        if alike[best] < self.accept:
             return _keep(case, "no candidate is alike enough", values)
-        if opened.similarity is not None and alike[best] <= opened.similarity:
+        if opened.similarity is not None and alike[best] < opened.similarity + self.section.replace_gain:
             return _keep(case, "no candidate is more alike than the region", values)
         made = mask_of_box(self.mask_model, case.image, boxes[best])
         if made.mask is None:
