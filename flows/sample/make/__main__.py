@@ -18,6 +18,7 @@ from engine.core.masks import encode_png
 from flows.sample.make.backgrounds import PLACES
 from flows.sample.make.compose import compose, develop
 from flows.sample.make.cutouts import photo
+from flows.sample.make.extras import write_extras
 from flows.sample.make.outlines import ROCKET
 from flows.sample.make.references import write_references
 from flows.sample.make.rotate import stored_turned
@@ -70,6 +71,7 @@ def make(folder: Path) -> None:
         width, height = scene.size
         rows.append({"scene": scene.slug, "sha256": digest, "width": width, "height": height, "entities": entities})
         print(f"{scene.slug}: {len(data) // 1024} KiB, {len(masks)} masks", file=sys.stderr)  # noqa: T201
+    write_extras(images)
     write_references(folder / "references")
     (truth / "truth.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -32,9 +32,12 @@ ALIASES = {
     "camera": ("X1", "Merle X1 camera"),
     "bus": ("12E", "Vireo 12E electric bus"),
     "speaker": ("Drum", "Sonara Drum speaker"),
-    "cup": ("Brasa set", "Brasa Espresso"),
+    "cup": ("Doppio", "Brasa Doppio cup"),
     "rocket": ("Falcon 9 rocket",),
 }
+#: When the reference pictures were out, for the retrieval's as-of date: real photographs long ago.
+PUBLISHED = {"collins": "1999-07-01", "hopper": "1985-01-01", "cup": "2026-09-01", "rocket": "2015-02-11"}
+RECENT = "2026-11-02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +108,5 @@ def write_references(folder: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for file, data in references(name):
             (place / file).write_bytes(data)
-        names = {"name": full, "aliases": list(ALIASES[name]), "type": kind}
+        names = {"name": full, "aliases": list(ALIASES[name]), "type": kind, "published": PUBLISHED.get(name, RECENT)}
         (place / "names.json").write_text(json.dumps(names, ensure_ascii=False) + "\n", encoding="utf-8")

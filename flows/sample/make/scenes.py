@@ -33,7 +33,7 @@ ENTITIES = {
     "camera": ("merle-x1", "Merle X1", "product"),
     "bus": ("vireo-12e", "Vireo 12E", "product"),
     "speaker": ("sonara-drum", "Sonara Drum", "product"),
-    "cup": ("brasa-espresso-set", "Brasa Espresso Set", "product"),
+    "cup": ("brasa-doppio", "Brasa Doppio", "product"),
     "rocket": ("falcon-9", "Falcon 9", "product"),
 }
 
@@ -136,10 +136,10 @@ SCENES = (
             Placed("vacuum", 775, 510, 200, squash=0.9),
         ),
         (
-            ("watch", "first from left"),
+            ("watch", "left"),
             ("camera", "second from left"),
             ("speaker", "third from left"),
-            ("vacuum", "fourth from left"),
+            ("vacuum", "right"),
         ),
         seed=112,
     ),
