@@ -299,6 +299,8 @@ class OpenAIChat:
 
 def _counts(request: ChatRequest, outcome: wire.Outcome) -> tuple[int, int]:
     """Tokens in and out; guessed upwards where the server does not count, so that nothing looks free."""
+    if outcome.status == "error":
+        return outcome.tokens_in or 0, outcome.tokens_out or 0
     tokens_in = outcome.tokens_in if outcome.tokens_in is not None else wire.estimate_tokens(request)
     tokens_out = outcome.tokens_out if outcome.tokens_out is not None else len(outcome.text.encode()) // 3
     return tokens_in, tokens_out

@@ -193,6 +193,8 @@ def _person(run: _Run, plain: str, text: str, *, listed: bool) -> Entity | None:
     parts = name.split()
     before = _last_words(run.before, 1)
     lowered = {part.lower().strip(".") for part in parts}
+    if re.match(r"['’]s\b", run.after):
+        return None  # "Grace Hopper's laptop" shows a laptop
     if any(map(str.isdigit, name)) or lowered & NOT_A_PERSON or any(part.isupper() and len(part) > 3 for part in parts):
         return None
     if re.match(r"\s+(?:" + "|".join(sorted(NOT_A_PERSON)) + r")\b", run.after):
@@ -218,13 +220,18 @@ def _person(run: _Run, plain: str, text: str, *, listed: bool) -> Entity | None:
 
 def _position(run: _Run, plain: str) -> str:
     rest = run.after
+    for _ in range(3):  # "the Vento watch (right)": the noun belongs to the name
+        if noun := re.match(r"\s+([\w-]+)", rest):
+            if noun[1].lower() not in PRODUCT_PHRASES and noun[1].lower() not in DESCRIBING:
+                break
+            rest = rest[noun.end() :]
     match = _AFTER.match(rest)
     if match is None and (skipped := _APPOSITION.match(rest)):
         match = _AFTER.match(rest[skipped.end() :])
     if match:
         told = (match["comma"] or match["bracket"]).lower()
         return _LETTER.get(told, _bare_place(told))
-    if before := _BEFORE.search(f"{run.before} " if run.before[-1:] in ",:" else run.before):
+    if before := _BEFORE.search(re.sub(r"\s+(?:the|an?|its|new)$", "", run.before, flags=re.I)):
         return _bare_place(before["place"].lower())
     return ""
 

@@ -31,7 +31,8 @@ _CUT = re.compile(
     r"|, (?:but|and|while|which|who|where|when|adding|according|with|after|before|as|said)\b.*"
     r"|,? according to\b|,? (?:he|she|they|it) (?:said|added|told)\b)"
 )
-_FIRST_PERSON = re.compile(r"\b(?:I|me|my|we|us|our|you|your)\b")
+#: "I" after a capital letter is a number: "Mark I".
+_FIRST_PERSON = re.compile(r"\b(?:me|my|we|us|our|you|your)\b|(?:^|[^A-Za-z ] ?|\b[a-z]+ )I(?:'\w+)?\b")
 #: Words that no predicate ends with.
 _OPEN_END = frozenset(
     ["and", "or", "the", "a", "an", "of", "to", "in", "with", "that", "said", "for", "by", "at", "on"]

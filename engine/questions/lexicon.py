@@ -120,7 +120,8 @@ IRREGULAR_PAST = _set(
     fell fed felt fought found flew forgot forgave froze gave got grew had heard held hit kept knew laid led
     left lent let lost made meant met paid put quit read rode rose ran said saw sold sent set shook shot showed
     shut sang sank sat slept spoke spent split spread stood stole stuck struck swore swam swept took taught tore
-    told thought threw understood woke wore won withdrew wrote oversaw undertook overtook went cost sought hung lay swung wound bound fit shrank sprang wept dealt bent burnt dug
+    told thought threw understood woke wore won withdrew wrote oversaw undertook overtook
+    went cost sought hung lay swung wound bound fit shrank sprang wept dealt bent burnt dug
     fled learnt rang shone slid spun stank strode strove
     """
 )
