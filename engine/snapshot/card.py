@@ -28,7 +28,10 @@ SIZES = (
     (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"),
 )
+#: Most lines of one group in the table of counts.
 TOP = 12
+#: Stands on a card without a removal contact; such a card is not pushed.
+NO_CONTACT = "No removal contact was configured for this copy."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,9 @@ def render(facts: CardFacts) -> str:
     return text
 
 
-def check_card(text: str, rows: int) -> DatasetCard:
-    """Read a card with the Hub's and the datasets library's own classes. Raises `TerminalError`."""
+def read_card(text: str) -> tuple[DatasetCard, dict[str, Any], dict[str, Any]]:
+    """A card, its `configs` and its `dataset_info` by config, read with the Hub's and the datasets library's own
+    classes. Raises ValueError."""
     from datasets.info import DatasetInfosDict
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -80,12 +84,21 @@ def check_card(text: str, rows: int) -> DatasetCard:
         card = DatasetCard(text)
         configs = MetadataConfigs.from_dataset_card_data(card.data)
         infos = DatasetInfosDict.from_dataset_card_data(card.data)
-        told = {name: sum(split.num_examples for split in info.splits.values()) for name, info in infos.items()}
     except Exception as error:
-        raise TerminalError(f"the card's front matter is not valid for the Hub: {error}") from error
+        # the two libraries raise whatever odd YAML leads them to
+        raise ValueError(f"the card's front matter cannot be read: {type(error).__name__}: {error}") from error
+    return card, dict(configs), dict(infos)
+
+
+def check_card(text: str, rows: int) -> None:
+    """Read a card back and hold its counts against the rows. Raises `TerminalError`."""
+    try:
+        _, configs, infos = read_card(text)
+    except ValueError as error:
+        raise TerminalError(str(error)) from error
+    told = {name: sum(split.num_examples for split in info.splits.values()) for name, info in infos.items()}
     if set(configs) != set(infos) or any(count != rows for count in told.values()):
         raise TerminalError(f"the card's configs say {told} rows, the data has {rows}")
-    return card
 
 
 def _front_matter(facts: CardFacts) -> DatasetCardData:
@@ -166,6 +179,7 @@ def _body(facts: CardFacts) -> dict[str, Any]:
         "errata": [{name: _cell(value) for name, value in item.model_dump().items()} for item in facts.errata],
         "license": facts.config.license,
         "contact": facts.config.contact,
+        "no_contact": NO_CONTACT,
         "sources_policy": facts.sources_policy,
     }
 

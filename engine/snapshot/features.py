@@ -40,7 +40,8 @@ def provenance_features() -> Features:
     from datasets import Features, List, Value
 
     string, whole, real, yes = Value("string"), Value("int64"), Value("float64"), Value("bool")
-    instant = Value("timestamp[s, tz=UTC]")
+    # milliseconds: the coarsest unit that Parquet has
+    instant = Value("timestamp[ms, tz=UTC]")
     box = {"x1": real, "y1": real, "x2": real, "y2": real, "score": real, "phrase": string}
     evidence = {"kind": string, "candidate": whole, "score": real, "detail": string}
     return Features(
