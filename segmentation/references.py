@@ -34,6 +34,7 @@ class _Names(BaseModel):
     name: str
     aliases: tuple[str, ...] = ()
     type: Literal["person", "product"] = "person"
+    published: str = ""
 
 
 class FolderReferences:
