@@ -267,6 +267,8 @@ def _transport_failure(error: httpx.HTTPError) -> FetchError | Retry:
     if isinstance(error, httpx.UnsupportedProtocol):
         return FetchError(Code.FETCH_BAD_URL, "only http and https are fetched")
     if isinstance(error, httpx.RemoteProtocolError):
+        if "location header" in str(error):
+            return FetchError(Code.FETCH_BAD_URL, "redirected to something that is no URL")
         return Retry(FetchError(Code.FETCH_TRUNCATED, "the connection ended before the answer was complete"), tries=1)
     if isinstance(error, httpx.ReadError | httpx.WriteError):
         return Retry(FetchError(Code.FETCH_TRUNCATED, "the connection was cut"), tries=1)

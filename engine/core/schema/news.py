@@ -43,7 +43,10 @@ class DateWitness(Value):
 
 
 class Link(Record):
-    """A URL that a source showed, with what the source said of it."""
+    """A URL that a source showed, with what the source said of it.
+
+    `html_sha256` names the page's blob where an archive brought the page along, `content_type` its header.
+    """
 
     url: str
     source: str
@@ -56,6 +59,8 @@ class Link(Record):
     first_seen: AwareDatetime | None = None
     witnesses: tuple[DateWitness, ...] = ()
     images: tuple[ImageClaim, ...] = ()
+    html_sha256: str = ""
+    content_type: str = ""
 
 
 class ImageClaim(Value):

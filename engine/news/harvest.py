@@ -1,0 +1,274 @@
+"""Remembering what sources show before they forget it: feeds keep their newest items, news sitemaps two days.
+
+A round asks every source and writes each new link once, with the moment it was first seen, into
+`<store>/<source>/<year>-<week>.jsonl`; pages and pictures are fetched into the fetcher's cache while they are still
+there. `Harvested` reads it back for `find`. Safe to repeat and to interrupt: lines are only added, a cut line is
+passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from engine.core.config import CollectSection, SourceSection
+from engine.core.errors import NestError
+from engine.core.schema import Code, Link, Window, canonical_json
+from engine.core.store.files import disk_error
+from engine.news.deps import NewsDeps
+from engine.news.sources import SourceError, source_type
+from engine.news.sources.base import outside
+from engine.web.errors import FetchError
+from engine.web.urls import url_key
+
+ROUNDS = "rounds.jsonl"
+#: A source is asked for this much of the past; older items were there before the harvest began.
+REACH_DAYS = 14
+#: A gap between two rounds that lets a busy feed turn over.
+GAP = timedelta(hours=12)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRound:
+    """One source in one round: links it showed, new ones among them, and why it failed if it did."""
+
+    source: str
+    shown: int
+    new: int
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestReport:
+    """What a round brought; `pages` and `pages_failed` count the new links' pages."""
+
+    at: datetime
+    sources: tuple[SourceRound, ...] = ()
+    pages: int = 0
+    pages_failed: int = 0
+    gap_hours: float | None = None
+
+    @property
+    def new(self) -> int:
+        return sum(item.new for item in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHealth:
+    """State of a source: green, amber (below half its four-week median of new links a day), red (empty or failing in
+    its last two rounds), or grey (too little is known)."""
+
+    source: str
+    state: str
+    detail: str
+    last_new: datetime | None = None
+
+
+async def harvest(
+    sources: Sequence[SourceSection],
+    config: CollectSection,
+    *,
+    deps: NewsDeps,
+    store: Path,
+    now: datetime,
+    fetch_pages: bool = True,
+) -> HarvestReport:
+    """One round. `now` is the aware instant that becomes "first seen" of what is new. A bad source stops no other.
+
+    Raises `TerminalError` where the store cannot be written.
+    """
+    last_day = (now + timedelta(days=1)).date()
+    window = Window(first=last_day - timedelta(days=REACH_DAYS), last=last_day)
+    active = [row for row in sources if not row.paused]
+    memory = Harvested(store)
+    gap = _gap(store, now)
+    results = await asyncio.gather(*(_ask(row, window, config, deps) for row in active))
+    rounds: list[SourceRound] = []
+    fresh: list[Link] = []
+    for row, (links, failure) in zip(active, results, strict=True):
+        known = {url_key(link.url) for link in memory.of(row.name, window)}
+        new = []
+        for link in links:
+            key = url_key(link.url)
+            if key not in known:
+                known.add(key)
+                new.append(link.model_copy(update={"first_seen": now.astimezone(UTC)}))
+        _append(_file(store, row.name, now.date()), [link.line() for link in new])
+        rounds.append(SourceRound(row.name, len(links), len(new), failure))
+        fresh += new
+    pages, failed = await _keep_pages(fresh, deps) if fetch_pages else (0, 0)
+    report = HarvestReport(now, tuple(rounds), pages, failed, gap)
+    _append(
+        store / ROUNDS,
+        [
+            canonical_json(
+                {
+                    "at": now.astimezone(UTC).isoformat(),
+                    "sources": [[item.source, item.shown, item.new, item.failure] for item in rounds],
+                }
+            )
+        ],
+    )
+    return report
+
+
+async def _ask(row: SourceSection, window: Window, config: CollectSection, deps: NewsDeps) -> tuple[list[Link], str]:
+    try:
+        found = await source_type(row.type).links(window, row, config, deps=deps)
+    except SourceError as error:
+        return [], f"{error.code.value}: {error.detail}"
+    except NestError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault in one source must not end the round for the others
+        return [], f"{Code.INTERNAL.value}: {type(error).__name__}: {error}"[:300]
+    return [item for item in found if isinstance(item, Link)], ""
+
+
+async def _keep_pages(links: Sequence[Link], deps: NewsDeps) -> tuple[int, int]:
+    """Fetch new pages and the pictures that the feed named, so that the cache has them when the week is over."""
+
+    async def one(link: Link) -> bool:
+        try:
+            await deps.fetcher.fetch(link.url, kind="page")
+        except FetchError:
+            return False
+        for claim in link.images[:2]:
+            try:
+                await deps.fetcher.fetch(claim.url, kind="image")
+            except FetchError:
+                continue
+        return True
+
+    kept = await asyncio.gather(*(one(link) for link in links))
+    return sum(kept), len(kept) - sum(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Harvested:
+    """The store read back; implements `engine.news.deps.Memory`."""
+
+    store: Path
+    _seen: dict[str, list[Link]] = field(default_factory=dict, compare=False, repr=False)
+
+    def links(self, window: Window, sources: Iterable[str]) -> list[Link]:
+        """Remembered links of the named sources whose own dates do not lie clearly outside, first seen not before the
+        window began."""
+        return [
+            link
+            for name in sources
+            for link in self.of(name, window)
+            if link.first_seen is not None and link.first_seen >= window.start and not outside(link.witnesses, window)
+        ]
+
+    def of(self, source: str, window: Window) -> Iterator[Link]:
+        """Links of one source seen from the window's begin to four weeks after its end, each address once."""
+        seen: set[str] = set()
+        day = window.first - timedelta(days=7)
+        while day <= window.last + timedelta(days=28):
+            for link in _read(_file(self.store, source, day)):
+                key = url_key(link.url)
+                if key not in seen:
+                    seen.add(key)
+                    yield link
+            day += timedelta(days=7)
+            # weeks are files: step from Monday to Monday
+            day -= timedelta(days=day.weekday())
+
+
+def health(store: Path, sources: Iterable[str], *, now: datetime) -> list[SourceHealth]:
+    """How each source does, from the rounds of the last four weeks."""
+    rounds = [item for item in _rounds(store) if now - timedelta(days=28) <= item.at <= now]
+    found = []
+    for name in sources:
+        mine = [(item.at, entry) for item in rounds for entry in item.sources if entry.source == name]
+        last_new = max((at for at, entry in mine if entry.new), default=None)
+        if len(mine) < 2:
+            found.append(SourceHealth(name, "grey", "fewer than two rounds", last_new))
+            continue
+        if all(entry.shown == 0 for _, entry in mine[-2:]):
+            why = mine[-1][1].failure or "no links"
+            found.append(SourceHealth(name, "red", f"empty in the last two rounds ({why})", last_new))
+            continue
+        days: dict[date, int] = {}
+        for at, entry in mine:
+            days[at.date()] = days.get(at.date(), 0) + entry.new
+        counts = [days[day] for day in sorted(days)][:-1]
+        # the first day brings a feed's whole backlog and says nothing of a usual day
+        usual = sorted(counts[1:])
+        median = usual[len(usual) // 2] if len(usual) >= 3 else None
+        last_full = counts[-1] if counts else None
+        if median and last_full is not None and last_full * 2 < median:
+            found.append(SourceHealth(name, "amber", f"{last_full} new links a day, usually {median}", last_new))
+        else:
+            found.append(SourceHealth(name, "green", f"{mine[-1][1].shown} links shown", last_new))
+    return found
+
+
+def gaps(store: Path, *, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
+    """Stretches without a round that are longer than `GAP`."""
+    times = [since, *(item.at for item in _rounds(store) if since <= item.at <= until), until]
+    return [(a, b) for a, b in itertools.pairwise(times) if b - a > GAP]
+
+
+def _gap(store: Path, now: datetime) -> float | None:
+    last = max((item.at for item in _rounds(store)), default=None)
+    return None if last is None else round((now - last).total_seconds() / 3600, 2)
+
+
+def _rounds(store: Path) -> Iterator[HarvestReport]:
+    for line in _lines(store / ROUNDS):
+        try:
+            raw = json.loads(line)
+            yield HarvestReport(
+                datetime.fromisoformat(raw["at"]), tuple(SourceRound(*entry) for entry in raw["sources"])
+            )
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _file(store: Path, source: str, day: date) -> Path:
+    year, week, _ = day.isocalendar()
+    safe = re.sub(r"[^\w.\-]+", "_", source)
+    return store / safe / f"{year}-W{week:02d}.jsonl"
+
+
+def _read(path: Path) -> Iterator[Link]:
+    for line in _lines(path):
+        try:
+            yield Link.read(json.loads(line))
+        except ValueError:
+            # a line that a crash cut short; what it held is seen again in the next round
+            continue
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as handle:
+            yield from handle
+    except FileNotFoundError:
+        return
+
+
+def _append(path: Path, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as handle:
+            if handle.tell() and not _ends_well(path):
+                handle.write(b"\n")
+            handle.write("".join(line + "\n" for line in lines).encode())
+    except OSError as error:
+        raise disk_error(path, error) from error
+
+
+def _ends_well(path: Path) -> bool:
+    with path.open("rb") as handle:
+        handle.seek(-1, 2)
+        return handle.read(1) == b"\n"

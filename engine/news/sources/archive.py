@@ -1,0 +1,172 @@
+"""`type = "archive"`: pages that someone stored: WARC files (as CC-NEWS has them) and JSONL of url, date, html.
+
+The way back without asking publishers again. Read as a stream, one page in memory at a time; the pages of the window
+go to the blobs, so that `collect` needs no network for them. `url` is a file or a web address; `.gz` is unpacked.
+
+Options: `lag_days` (pages stored up to so many days after the window may still belong to it, default 7), `hosts` (only
+pages of these host names).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+from engine.core.config import CollectSection, SourceSection
+from engine.core.schema import Code, DateWitness, Link, Rejected, Window
+from engine.news.dates import parse_date
+from engine.news.deps import NewsDeps, Streamer
+from engine.news.page.witnesses import WEAK, witness
+from engine.news.sources.base import SourceError, drop, latest_of, outside
+from engine.web.bodies import MAX_BYTES, check_page
+from engine.web.errors import FetchError
+from engine.web.pipe import pipe
+from engine.web.urls import host_of
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """One page of an archive; `stored` is when it was saved (WARC), `told` what the archive says of its date."""
+
+    url: str
+    body: bytes
+    content_type: str = ""
+    stored: datetime | None = None
+    told: str = ""
+
+
+class ArchiveSource:
+    """Links whose pages lie in the blobs already (`Link.html_sha256`)."""
+
+    async def links(
+        self, window: Window, row: SourceSection, config: CollectSection, *, deps: NewsDeps
+    ) -> list[Link | Rejected]:
+        if row.url.startswith(("http://", "https://")):
+            if not isinstance(deps.fetcher, Streamer):
+                raise SourceError(Code.SOURCE_UNREACHABLE, "this fetcher cannot stream an archive")
+            try:
+                async with pipe(deps.fetcher.stream(row.url)) as handle:
+                    return await asyncio.to_thread(read_archive, handle, row.url, window, row, deps)
+            except FetchError as error:
+                raise SourceError(Code.SOURCE_UNREACHABLE, f"{error.code.value}: {error.detail}") from error
+        return await asyncio.to_thread(_read_local, Path(row.url), window, row, deps)
+
+
+def _read_local(path: Path, window: Window, row: SourceSection, deps: NewsDeps) -> list[Link | Rejected]:
+    try:
+        with path.open("rb") as handle:
+            return read_archive(handle, path.name, window, row, deps)
+    except OSError as error:
+        raise SourceError(Code.SOURCE_UNREACHABLE, f"the archive {path} cannot be read: {error.strerror}") from error
+
+
+def read_archive(
+    handle: IO[bytes], name: str, window: Window, row: SourceSection, deps: NewsDeps
+) -> list[Link | Rejected]:
+    """Links of the window's pages. Pages of other times and hosts are counted in one `Rejected` per reason, since an
+    archive holds far more than a week. Raises `SourceError` for a file that is neither WARC nor JSONL."""
+    lag = timedelta(days=int(row.options.get("lag_days", 7)))
+    hosts = frozenset(row.options.get("hosts", ()))
+    found: list[Link | Rejected] = []
+    passed: Counter[Code] = Counter()
+    for page in stored_pages(handle, name):
+        if hosts and host_of(page.url).removeprefix("www.") not in hosts:
+            continue
+        if page.stored is not None and not window.start <= page.stored < window.end + lag:
+            passed[Code.OUTSIDE_WINDOW] += 1
+            continue
+        try:
+            check_page(page.body)
+        except FetchError:
+            passed[Code.FETCH_WRONG_TYPE] += 1
+            continue
+        witnesses: list[DateWitness] = []
+        if read := parse_date(page.told, latest=latest_of(window)):
+            witnesses.append(witness("api", read, page.told, note=WEAK))
+        if outside(witnesses, window):
+            passed[Code.OUTSIDE_WINDOW] += 1
+            continue
+        if page.stored is not None:
+            witnesses.append(DateWitness(kind="archive", value=page.stored, raw=page.stored.isoformat()))
+        found.append(
+            Link(
+                url=page.url,
+                source=row.name,
+                source_type="archive",
+                publisher=row.publisher,
+                section=row.section,
+                witnesses=tuple(witnesses),
+                html_sha256=deps.blobs.put(page.body, "html"),
+                content_type=page.content_type,
+            )
+        )
+    for code, count in sorted(passed.items()):
+        found.append(drop(f"{name} ({count} pages)", row, code, f"{count} stored pages were passed over"))
+    return found
+
+
+def stored_pages(handle: IO[bytes], name: str) -> Iterator[StoredPage]:
+    """Pages of a WARC or JSONL stream, one at a time; damaged lines and records of other kinds are passed over."""
+    buffered = handle if isinstance(handle, io.BufferedReader) else io.BufferedReader(handle)  # type: ignore[type-var]
+    head = buffered.peek(16)[:16]
+    if not head:
+        raise SourceError(Code.SOURCE_NOT_A_FEED, "the archive is empty")
+    plain = name.lower().removesuffix(".gz")
+    if plain.endswith(".warc") or head.startswith(b"WARC/"):
+        yield from _warc(buffered)
+    elif plain.endswith((".jsonl", ".ndjson", ".json")) or head.startswith(b"{"):
+        lines: Any = gzip.GzipFile(fileobj=buffered) if head.startswith(b"\x1f\x8b") else buffered
+        yield from _jsonl(lines)
+    else:
+        raise SourceError(Code.SOURCE_NOT_A_FEED, "the archive is neither WARC nor JSONL")
+
+
+def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
+    from warcio.archiveiterator import ArchiveIterator
+    from warcio.exceptions import ArchiveLoadFailed
+
+    try:
+        for record in ArchiveIterator(handle):
+            if record.rec_type != "response" or record.http_headers is None:
+                continue
+            if record.http_headers.get_statuscode() != "200":
+                continue
+            body = record.content_stream().read(MAX_BYTES["page"] + 1)
+            if len(body) > MAX_BYTES["page"]:
+                continue
+            stored = parse_date(record.rec_headers.get_header("WARC-Date") or "")
+            yield StoredPage(
+                url=str(record.rec_headers.get_header("WARC-Target-URI") or ""),
+                body=body,
+                content_type=str(record.http_headers.get_header("Content-Type") or ""),
+                stored=stored.value if stored is not None else None,
+            )
+    except (ArchiveLoadFailed, EOFError, OSError) as error:
+        # what was read before the damage is good; a file that begins damaged is a failure of the source
+        raise SourceError(Code.SOURCE_UNREACHABLE, f"the archive is damaged: {error}") from error
+
+
+def _jsonl(lines: Any) -> Iterator[StoredPage]:
+    try:
+        for line in lines:
+            try:
+                raw = json.loads(line)
+                url, html = str(raw["url"]), str(raw["html"])
+            except (ValueError, KeyError, TypeError):
+                continue
+            yield StoredPage(
+                url=url,
+                body=html.encode("utf-8", errors="ignore"),
+                content_type="text/html; charset=utf-8",
+                told=str(raw.get("date") or ""),
+            )
+    except (EOFError, OSError) as error:
+        raise SourceError(Code.SOURCE_UNREACHABLE, f"the archive is damaged: {error}") from error
