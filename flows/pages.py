@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.core.config import load_config
 from engine.core.errors import ConfigError, NestError
+from engine.core.schema import canonical_json
 from engine.core.store import Home
 from flows import console
 
@@ -18,7 +19,7 @@ def extract_pages(
 ) -> None:
     """One JSON line per page on stdout (or a short text form); a page that cannot be read is a line on stderr, and
     the command then ends with exit code 1."""
-    from engine.news.extract import lone_article
+    from engine.news.extract import read_article
 
     names = _names(url_from)
     failed = 0
@@ -29,13 +30,14 @@ def extract_pages(
             console.say(f"nest: {page}: {error}")
             failed += 1
             continue
-        article = lone_article(body, url)
+        article, images = read_article(body, url)
         if as_json:
-            console.out(json.dumps(article, ensure_ascii=False, sort_keys=True))
+            told = {**article.model_dump(mode="json"), "images": [image.model_dump(mode="json") for image in images]}
+            console.out(canonical_json(told))
         else:
-            sure = "certain" if article["date_certain"] else "not certain"
-            console.out(f"{article['title']}\n  {article['published_at']} ({sure})  {len(article['images'])} images")
-            console.out(f"  {article['text'][:200]}")
+            sure = "certain" if article.date_certain else "not certain"
+            console.out(f"{article.title}\n  {article.published_at} ({sure})  {len(images)} images")
+            console.out(f"  {article.text[:200]}")
     if failed:
         raise NestError(f"{failed} of {len(pages)} pages could not be read")
 

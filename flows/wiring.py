@@ -108,19 +108,28 @@ def _chat(run: Run) -> OpenAIChat:
     return OpenAIChat(run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
 
 
-def _local_index(run: Run) -> LocalIndex | None:
-    """The index of the window's articles and the reference pictures; built once per state of both."""
+def index_digest(run: Run) -> str:
+    """One digest of what the local index is made of: the window's articles and the reference pictures."""
     from engine.core.store import sha256_bytes
-    from engine.web.search.local import VERSION, LocalIndex
+    from engine.web.search.local import VERSION
     from flows.stages import collect
     from segmentation.references import folder_digest
 
     articles = collect.place(run)
+    known = articles.digests() if articles.finished else ()
+    told = "\n".join([VERSION, *known, folder_digest(run.references) if run.references else ""])
+    return sha256_bytes(told.encode())[:16]
+
+
+def _local_index(run: Run) -> LocalIndex | None:
+    """The index of the window's articles and the reference pictures; built once per state of both."""
+    from engine.web.search.local import LocalIndex
+    from flows.stages import collect
+
+    articles = collect.place(run)
     if not articles.finished:
         return None
-    references = run.references
-    told = "\n".join([VERSION, *articles.digests(), folder_digest(references) if references else ""])
-    path = run.home.cache("search") / f"{sha256_bytes(told.encode())[:16]}.sqlite"
+    path = run.home.cache("search") / f"{index_digest(run)}.sqlite"
     if path.is_file():
         return LocalIndex(path, blobs=run.home.blobs)
-    return LocalIndex.build(path, articles.iterate(Article), blobs=run.home.blobs, references=references)
+    return LocalIndex.build(path, articles.iterate(Article), blobs=run.home.blobs, references=run.references)

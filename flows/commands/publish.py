@@ -85,9 +85,10 @@ def sentence(result: PushResult) -> str:
     size = f"{result.size_bytes / 1e6:.1f} MB"
     return {
         "pushed": f"pushed {result.rows} rows ({len(result.files)} files, {size}) as {result.revision}: {result.url}",
-        "unchanged": f"{result.repo} holds the same bytes already, nothing to do: {result.url}",
-        "dry_run": f"would push {result.rows} rows ({len(result.files)} files, {size}) to {result.repo}",
-    }.get(result.done, f"{result.done}: {result.url}")
+        "nothing to do": f"{result.repo} holds the same bytes already, nothing to do: {result.url}",
+        "would push": f"would push {result.rows} rows ({len(result.files)} files, {size}) to {result.repo}",
+        "would create and push": f"would create {result.repo} and push {result.rows} rows ({size})",
+    }[result.done]
 
 
 def verify(

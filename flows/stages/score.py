@@ -18,72 +18,43 @@ from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import StageDir, committed_directory, sha256_file, stage_key
 from flows import console
 from flows.run import Run
-from flows.stages import collect, snapshot
+from flows.stages import snapshot
 from flows.stages.base import Done, clock
 
 if TYPE_CHECKING:
     from inference.benchmarks.base import Benchmark, BenchmarkSample
 
+#: Raised whenever the figures or the report's pages would differ for the same predictions.
+REPORT_VERSION = "1"
+
 
 def places(run: Run) -> dict[str, StageDir] | None:
     """Where each segmenter's predictions lie; None while there is no snapshot of this configuration."""
+    from flows.wiring import index_digest
     from inference.predict import VERSION
+    from inference.segmenters.registry import segmenter_key
 
     if not snapshot.finished(run) or snapshot.manifest(snapshot.folder(run)) is None:
         return None
     digest = sha256_file(snapshot.folder(run) / "snapshot.json")
+    search = index_digest(run)
     found = {}
     for name in run.config.score.segmenters:
-        key = stage_key("predict", VERSION, _settings(name, run), [digest])
+        told = segmenter_key(name, run.config, weights_dir=run.weights, search=search)
+        told["cutoff_lag_days"] = run.config.score.cutoff_lag_days
+        key = stage_key("predict", VERSION, told, [digest])
         found[name] = run.home.predictions(run.snapshot_name, name, key)
     return found
 
 
-def _settings(name: str, run: Run) -> dict[str, Any]:
-    """What of the configuration changes this segmenter's predictions, weights included."""
-    from inference.segmenters.registry import check
-    from segmentation.registry import annotator_key
-
-    check(name)
-    config = run.config
-    *wrappers, base = name.split(":") if name.split(":")[0] in ("rose", "search-chat") else [name]
-    told: dict[str, Any] = {"name": name, "cutoff_lag_days": config.score.cutoff_lag_days}
-    section = config.annotate
-    if base == "portable":
-        section = section.model_copy(update={"detector": "portable", "mask_model": "portable"})
-    if base in ("portable", "grounded-sam", "seg-zero") or wrappers:
-        told["annotate"] = annotator_key(section, weights_dir=run.weights, references=run.references)
-    if base.split(":")[0] in config.score.weights or base in ("lisa", "sesame", "read", "sam3"):
-        told["weights"] = _weights_digest(base, run)
-    if wrappers:
-        told["rose"] = config.rose.keyed()
-        told["news"] = collect.place(run).digests() if collect.place(run).finished else []
-    if config.llm.model and (wrappers or base in ("seg-zero", "llmseg")):
-        told["llm"] = config.llm.keyed()
-    return told
-
-
-def _weights_digest(name: str, run: Run) -> str:
-    """One digest over a checkpoint; file digests are remembered by size and time."""
-    from segmentation.weights import file_digest, folder_digest
-
-    told = run.config.score.weights.get(name)
-    path = run.config.resolve(Path(told)) if told else run.weights / name
-    if path.is_dir():
-        return folder_digest(path, weights_dir=run.weights)
-    return file_digest(path, weights_dir=run.weights) if path.is_file() else ""
-
-
 def folder(run: Run) -> Path | None:
     """Where the window's report lies; None while there are no predictions."""
-    from inference.metrics.score import VERSION
-
     predictions = places(run)
     if not predictions or not all(place.finished for place in predictions.values()):
         return None
     inputs = [digest for place in predictions.values() for digest in place.digests()]
     config = {"score": run.config.score.keyed(), "snapshot": sha256_file(snapshot.folder(run) / "snapshot.json")}
-    return run.home.report(run.snapshot_name, stage_key("score", VERSION, config, inputs))
+    return run.home.report(run.snapshot_name, stage_key("score", REPORT_VERSION, config, inputs))
 
 
 def finished(run: Run) -> bool:
@@ -148,9 +119,8 @@ def _chunks(benchmark: Benchmark, size: int) -> Iterator[list[BenchmarkSample]]:
 
 
 def _report(run: Run, where: Path, benchmark: Benchmark, predictions: Mapping[str, StageDir]) -> None:
-    from inference.report.write import write
-
     from inference.metrics.score import score
+    from inference.report.write import write
 
     truths, notes = known_truth(run)
     report = score(
@@ -162,9 +132,8 @@ def _report(run: Run, where: Path, benchmark: Benchmark, predictions: Mapping[st
         notes=notes,
     )
     with committed_directory(where) as temporary:
-        write(
-            report, temporary, benchmark=benchmark, predictions={n: p.read(Prediction) for n, p in predictions.items()}
-        )
+        stored = {name: place.read(Prediction) for name, place in predictions.items()}
+        write(report, temporary, benchmark=benchmark, predictions=stored, truths=truths)
 
 
 def known_truth(run: Run) -> tuple[dict[str, Any], Sequence[str]]:
