@@ -62,7 +62,8 @@ class OpenAIChat:
         self.config = config
         self.name = config.model
         self.endpoint = Endpoint(config, api_key=api_key, environ=os.environ if environ is None else environ)
-        self.ledger = ledger or Ledger.of(config)
+        self.ledger = ledger or Ledger()
+        self.ledger.adopt(config)
         self.ledger.require_price(config.model)
         self.cache = ReplyCache(cache)
         self._key = api_key

@@ -89,8 +89,19 @@ class Ledger:
     @classmethod
     def of(cls, config: LlmSection, folder: Path | None = None) -> Ledger:
         """The ledger that a config's limits and prices ask for."""
-        limits = Limits(config.max_usd, config.max_tokens, config.monthly_usd)
-        return cls(folder, prices=config.prices, limits=limits)
+        ledger = cls(folder)
+        ledger.adopt(config)
+        return ledger
+
+    def adopt(self, config: LlmSection) -> None:
+        """Take over a config's prices and limits where this ledger has none of its own."""
+        self.prices = {**config.prices, **self.prices}
+        own = self.limits
+        self.limits = Limits(
+            config.max_usd if own.max_usd is None else own.max_usd,
+            config.max_tokens if own.max_tokens is None else own.max_tokens,
+            config.monthly_usd if own.monthly_usd is None else own.monthly_usd,
+        )
 
     # ------------------------------------------------------------ prices
 

@@ -7,7 +7,7 @@ Which writer writes, and what endpoint is behind it, is wired from outside.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.core.config import AskSection
@@ -69,9 +69,14 @@ async def run(shard: Sequence[Article], config: AskSection, *, deps: AskDeps) ->
     return [item for result in results for item in result]
 
 
-def reduce(questions: Sequence[Question], config: AskSection) -> list[Question | Rejected]:
-    """The window's questions without doubles and ambiguous ones, at most so many per image; see `checks.unique`."""
-    return reduce_questions(questions, config)
+def reduce(
+    questions: Sequence[Question], config: AskSection, *, stories: Mapping[str, str] | None = None
+) -> list[Question | Rejected]:
+    """The window's questions, sorted by id, without doubles and ambiguous ones, at most so many per image.
+
+    `stories` maps article ids to the stories that collect found; without it each article is a story of its own.
+    """
+    return reduce_questions(questions, config, stories=stories)
 
 
 async def ask_article(

@@ -118,7 +118,7 @@ def _runs(plain: str) -> list[_Run]:
         while stop < len(tokens) and plain[tokens[stop - 1][2] : tokens[stop][1]] == " ":
             word = tokens[stop][0]
             particle = word in PARTICLES and any(_is_name_word(token[0]) for token in tokens[stop + 1 : stop + 3])
-            if not (_is_name_word(word) or particle or word.isdigit()):
+            if not (_is_name_word(word) or particle or word[0].isdigit()):
                 break
             stop += 1
             if re.search(r"['’]s$", word):
@@ -169,12 +169,10 @@ def _product(run: _Run, plain: str, text: str) -> Entity | None:
     if run.titles or re.match(r"['’]s\b", run.after):
         return None
     phrase = ""
-    for word in following:
+    for word in following:  # "robot vacuum": the last noun says what it is
         if word in PRODUCT_PHRASES:
             phrase = PRODUCT_PHRASES[word]
-            break
-        # only describing words may stand between a name and its noun
-        if word not in DESCRIBING:
+        elif phrase or word not in DESCRIBING:
             break
     before = _last_words(run.before, 1)
     if not phrase and before and before[0] in PRODUCT_PHRASES:
@@ -249,6 +247,8 @@ def _listing(plain: str) -> int | None:
         if _LIST.search(plain[: match.end()]):
             follow = re.match(r"\s*[,:;)]?\s*", plain[match.end() :])
             end = match.end() + (follow.end() if follow else 0)
+            article = re.match(r"(?:the|an?)\s+(?=[A-Z])", plain[end:])
+            end += article.end() if article else 0
             if end < len(plain) and plain[end].isupper():
                 return end
     return None

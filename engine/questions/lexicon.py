@@ -146,13 +146,6 @@ PARTICIPLES = _set(
     """
 )
 
-#: Words of the launch of something new.
-NOVEL_CUES = _set(
-    """
-    unveiled launched launch released debut debuted introduced announced presented new newest first unveil
-    """
-)
-
 #: Answers that name nobody.
 GENERIC = _set(
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.core.config import AskSection
 from engine.core.schema import Code, Question, Rejected, Stage
@@ -14,14 +14,19 @@ SAME_FACT = 0.6
 _FRAME = frozenset(("which", "what", "who", "person", "in", "the", "image", "picture", "photo", "is", "a", "an", "of"))
 
 
-def reduce_questions(questions: Sequence[Question], config: AskSection) -> list[Question | Rejected]:
-    """Sorted by id. Two answers to one question in a picture or an article cost both; of doubles the first stays."""
+def reduce_questions(
+    questions: Sequence[Question], config: AskSection, *, stories: Mapping[str, str] | None = None
+) -> list[Question | Rejected]:
+    """Sorted by id; `stories` maps article ids to stories, without it an article is its own.
+
+    Two answers to one question in a picture or a story cost both; of doubles the first stays.
+    """
     ordered = sorted(questions, key=lambda item: (item.images, _order(item), item.id))
     lost: list[Rejected] = []
-    ambiguous = _ambiguous(ordered)
+    ambiguous = _ambiguous(ordered, stories or {})
     kept: list[Question] = []
     for item in ordered:
-        twin = next((other for other in kept if _same(item, other)), None)
+        twin = next((other for other in kept if _same(item, other, stories or {})), None)
         if item.id in ambiguous:
             lost.append(_rejected(item, Code.QUESTION_AMBIGUOUS, "the same question has another answer here"))
         elif twin is not None:
@@ -43,22 +48,28 @@ def facts_overlap(first: str, second: str) -> float:
     return len(one & two) / len(one | two) if one | two else 1.0
 
 
-def _same(first: Question, second: Question) -> bool:
+def _same(first: Question, second: Question, stories: Mapping[str, str]) -> bool:
+    """Whether both ask for one fact of one entity in one image or one story.
+
+    The same question over another picture of another story stays: it is another row of the benchmark.
+    """
     if fold(first.answer) != fold(second.answer):
         return False
-    if fold(first.question) == fold(second.question):
-        return True
-    near = first.images == second.images or first.article_id == second.article_id
-    if not near:
-        return fold(first.evidence) == fold(second.evidence)
-    return fold(first.evidence) == fold(second.evidence) or facts_overlap(first.question, second.question) >= SAME_FACT
+    if first.images != second.images and _story(first, stories) != _story(second, stories):
+        return False
+    same = fold(first.question) == fold(second.question) or fold(first.evidence) == fold(second.evidence)
+    return same or facts_overlap(first.question, second.question) >= SAME_FACT
 
 
-def _ambiguous(questions: Iterable[Question]) -> set[str]:
+def _story(item: Question, stories: Mapping[str, str]) -> str:
+    return stories.get(item.article_id) or item.article_id
+
+
+def _ambiguous(questions: Iterable[Question], stories: Mapping[str, str]) -> set[str]:
     groups: dict[tuple[str, str], list[Question]] = defaultdict(list)
     for item in questions:
         asked = " ".join(atoms(item.question))
-        for place in {item.article_id, *item.images}:
+        for place in {_story(item, stories), *item.images}:
             groups[place, asked].append(item)
     return {item.id for group in groups.values() if len({fold(item.answer) for item in group}) > 1 for item in group}
 

@@ -6,16 +6,18 @@ Deterministic; entities and places come from caption patterns. Rows say that thi
 
 from __future__ import annotations
 
+import re
+
 from engine.core.config import AskSection
 from engine.core.schema import Article, Code, Entity, ImageRef, QuestionKind, Rejected, Stage, Writer
 from engine.questions.aliases import aliases_of
 from engine.questions.captions import read_caption
 from engine.questions.draft import Draft
 from engine.questions.facts import Fact, facts_about
-from engine.questions.lexicon import NOVEL_CUES
-from engine.questions.text import words
 
 VERSION = "1"
+#: A fact this many years before the article is no news of a product.
+OLD_YEARS = 2
 PLURAL = frozenset({"headphones", "glasses", "earbuds"})
 
 
@@ -74,15 +76,17 @@ def _draft(image: ImageRef, entity: Entity, entities: tuple[Entity, ...], fact: 
         phrase=entity.phrase,
         evidence=fact.sentence,
         position=entity.position,
-        kind=_kind(entity, fact),
+        kind=_kind(entity, fact, article),
         entities=entities,
         aliases=aliases_of(entity.name, entity.type, article.text, others=entities),
     )
 
 
-def _kind(entity: Entity, fact: Fact) -> QuestionKind:
-    """A claim: a product that is being launched is new to any model, a person is known or becomes known."""
-    return "novel" if entity.type == "product" and NOVEL_CUES & set(words(fact.sentence)) else "emerging"
+def _kind(entity: Entity, fact: Fact, article: Article) -> QuestionKind:
+    """A claim: a product in the news is new to any model unless its fact lies years back; a person is not."""
+    years = [int(year) for year in re.findall(r"\b(?:19|20)\d\d\b", fact.sentence)]
+    this = article.published_at.year if article.published_at else max(years, default=0)
+    return "novel" if entity.type == "product" and all(year > this - OLD_YEARS for year in years) else "emerging"
 
 
 def _rejected(article: Article, image: ImageRef, code: Code, detail: str) -> Rejected:

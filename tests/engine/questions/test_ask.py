@@ -181,8 +181,8 @@ def question(
     )
 
 
-def reduced(*questions: Question, most: int = 4) -> list[tuple[str, str]]:
-    found = reduce(questions, AskSection(max_questions_per_image=most))
+def reduced(*questions: Question, most: int = 4, stories: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    found = reduce(questions, AskSection(max_questions_per_image=most), stories=stories)
     return [
         ("kept", item.answer) if isinstance(item, Question) else (item.code.value, item.item.split("|")[1])
         for item in found
@@ -199,11 +199,15 @@ def test_a_fact_is_asked_once_per_image() -> None:
 
 
 def test_a_fact_is_asked_once_per_story() -> None:
-    found = reduced(
+    pair = (
         question("Who won the city prize?", "A B", image="a" * 64, evidence="A B won."),
         question("Who won the city prize?", "A B", image="b" * 64, story="s2", evidence="A B won."),
     )
-    assert sorted(found) == [("kept", "A B"), ("question_duplicate", "A B")]
+    assert reduced(*pair) == [("kept", "A B"), ("kept", "A B")]
+    assert sorted(reduced(*pair, stories={"s1": "one", "s2": "one"})) == [
+        ("kept", "A B"),
+        ("question_duplicate", "A B"),
+    ]
 
 
 def test_a_question_with_two_answers_is_none() -> None:
