@@ -21,6 +21,7 @@ from inference.rose.tpe import enhance, plain
 from inference.rose.vpe import Vpe, VpeCase
 from inference.rose.websense import WebSense
 from inference.segmenters.base import Wording, assemble, segment_batched
+from inference.segmenters.bridge import note_loop
 from inference.segmenters.phrases import noun_of
 
 VERSION = "1"
@@ -70,6 +71,7 @@ class Rose:
 
     async def run(self, items: Sequence[EvalItem]) -> list[Segmented]:
         """One result per item, in order. Retrieval that cannot go on stops the run; what is recorded stays."""
+        note_loop()
         gate = asyncio.Semaphore(self.max_in_flight)
 
         async def limited(item: EvalItem) -> Known:

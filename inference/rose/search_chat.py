@@ -19,6 +19,7 @@ from engine.llm.prompts import load_prompt
 from inference.rose.cost import cost_of
 from inference.rose.tpe import plain
 from inference.segmenters.base import Wording, assemble, segment_batched
+from inference.segmenters.bridge import note_loop
 from inference.segmenters.deps import InferenceDeps
 from inference.segmenters.phrases import noun_of
 from inference.segmenters.registry import build
@@ -50,6 +51,7 @@ class SearchChat:
         return (*self.segmenter.models(), ModelRef(role="search_chat", name=self.chat.name))
 
     async def run(self, items: Sequence[EvalItem]) -> list[Segmented]:
+        note_loop()
         gate = asyncio.Semaphore(self.max_in_flight)
 
         async def limited(item: EvalItem) -> tuple[str | None, TraceStep, Timing]:

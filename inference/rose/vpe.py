@@ -24,7 +24,6 @@ from engine.core.schema import ModelRef, TraceStep
 from inference.rose.prototype import Prototype, make_prototype
 from inference.segmenters.grounded_sam import mask_of_box
 
-
 #: (low, accept) similarity by embedder, by the name before a colon; other embedders get the last.
 THRESHOLDS = {"portable": (0.97, 0.4), "clip": (0.8, 0.65), "": (0.5, 0.5)}
 

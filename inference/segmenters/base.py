@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from engine.core.errors import NestError
 from engine.core.protocols import EvalItem, Segmented, Segmenter, SegmentRequest, SegmentResult
 from engine.core.schema import Failure, FailureKind, ModelRef, Timing, TraceStep
+from inference.segmenters.bridge import note_loop
 
 
 class Runner(Protocol):
@@ -77,6 +78,7 @@ class SegmenterRunner:
         return self.segmenter.models()
 
     async def run(self, items: Sequence[EvalItem]) -> list[Segmented]:
+        note_loop()
         prompts = [self.wording.ask(item.question) for item in items]
         requests = [
             SegmentRequest(image=image, prompt=prompt)

@@ -122,3 +122,13 @@ def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     if not argument:
         raise ConfigError("'files' reads predictions from a place: write 'files:PATH'")
     return Built(runner=FilesRunner(config.resolve(Path(argument))))
+
+
+def remote(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.remote import Remote
+
+    url = argument or config.score.endpoints.get("remote", "")
+    if not url:
+        raise ConfigError("'remote' is a server: write 'remote:http://host:port', or set [score] endpoints.remote")
+    segmenter = Remote(url, timeout_s=float(config.score.options.get("remote", {}).get("timeout_s", 120.0)))
+    return Built(segmenter=segmenter, wording=segmenter.wording(), annotate=real_parts(config.annotate))
