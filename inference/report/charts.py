@@ -15,20 +15,22 @@ import numpy as np
 from engine.core.schema import ScoreReport, UnitScores
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 48, 12, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 44
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d1f", "#56b4e9", "#7a5195", "#444444")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 BINS = 10
-SIZE_BINS = 8
+#: edges of groups by the target's share of the image
+SIZE_EDGES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A named line; `y` may hold None for gaps."""
+    """A named line, with a dot at each point if `marked`."""
 
     name: str
     x: tuple[float, ...]
-    y: tuple[float | None, ...]
+    y: tuple[float, ...]
+    marked: bool = False
 
 
 def histogram(report: ScoreReport, truth: str) -> str:
@@ -43,27 +45,29 @@ def histogram(report: ScoreReport, truth: str) -> str:
         x = np.repeat(edges, 2)[1:-1]
         y = np.repeat(share, 2)
         lines.append(Series(units.segmenter, tuple(x.tolist()), tuple(y.tolist())))
-    top = max((max(v for v in one.y if v is not None) for one in lines), default=1.0)
+    top = max((max(one.y) for one in lines), default=1.0)
     return _plot("Share of pairs by IoU", "IoU", "share of pairs", lines, _ceil(top))
 
 
 def size_curve(report: ScoreReport, truth: str) -> str:
-    """Mean IoU by the target's share of the image, in groups of equal count."""
+    """Mean IoU by the target's share of the image, in groups with fixed edges; groups of no pair are gaps."""
     lines = []
     for units in _of(report, truth):
-        pairs = [
-            (target / pixels, iou)
-            for target, pixels, iou in zip(units.target, units.pixels, units.iou, strict=True)
-            if iou is not None and target and pixels
-        ]
-        if len(pairs) < 2:
-            continue
-        pairs.sort()
-        groups = np.array_split(np.array(pairs), min(SIZE_BINS, len(pairs)))
-        x = [float(np.sqrt(np.median(group[:, 0]))) for group in groups]
-        y = [float(group[:, 1].mean()) for group in groups]
-        lines.append(Series(units.segmenter, tuple(x), tuple(y)))
-    return _plot("Mean IoU by size of the target", "side of the target as share of the image's", "IoU", lines, 1.0)
+        pairs = np.array(
+            [
+                (target / pixels, iou)
+                for target, pixels, iou in zip(units.target, units.pixels, units.iou, strict=True)
+                if iou is not None and target and pixels
+            ]
+        ).reshape(-1, 2)
+        group = np.digitize(pairs[:, 0], SIZE_EDGES[1:-1], right=True)
+        held = [pairs[group == place] for place in range(len(SIZE_EDGES) - 1)]
+        held = [one for one in held if len(one)]
+        if held:
+            x = [float(np.sqrt(one[:, 0].mean())) for one in held]
+            y = [float(one[:, 1].mean()) for one in held]
+            lines.append(Series(units.segmenter, tuple(x), tuple(y), marked=True))
+    return _plot("Mean IoU by size of the target", "square root of the target's share of the image", "IoU", lines, 1.0)
 
 
 def _of(report: ScoreReport, truth: str) -> list[UnitScores]:
@@ -85,7 +89,7 @@ def _plot(title: str, x_title: str, y_title: str, lines: list[Series], top: floa
         value = top * step / 4
         _, y = at(0, value)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * value:.0f} %</text>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * value:.3g} %</text>')
     for step in range(6):
         x, _ = at(step / 5, 0)
         parts.append(
@@ -94,14 +98,17 @@ def _plot(title: str, x_title: str, y_title: str, lines: list[Series], top: floa
     middle = LEFT + wide / 2
     parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x_title)}</text>')
     parts.append(
-        f'<text class="axis" x="12" y="{TOP + high / 2}" text-anchor="middle" '
-        f'transform="rotate(-90 12 {TOP + high / 2})">{escape(y_title)}</text>'
+        f'<text class="axis" x="14" y="{TOP + high / 2}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {TOP + high / 2})">{escape(y_title)}</text>'
     )
     for place, series in enumerate(lines):
-        points = [at(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+        points = [at(x, y) for x, y in zip(series.x, series.y, strict=True)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        colour = COLOURS[place % len(COLOURS)]
+        if series.marked:
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in points]
         parts.append(
-            f'<polyline fill="none" stroke="{COLOURS[place % len(COLOURS)]}" stroke-width="2" '
+            f'<polyline fill="none" stroke="{colour}" stroke-width="2" '
             f'stroke-dasharray="{DASHES[place // len(COLOURS) % len(DASHES)]}" points="{path}">'
             f"<title>{escape(series.name)}</title></polyline>"
         )

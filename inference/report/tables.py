@@ -18,11 +18,17 @@ DASH = "–"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, the value it is sorted by (None sorts last), and a longer explanation."""
+    """A text, the value it is sorted by (None sorts last), a longer explanation, and an interval to show beside."""
 
     text: str
     value: float | str | None = None
     about: str = ""
+    interval: str = ""
+
+    @property
+    def full(self) -> str:
+        """Text and interval."""
+        return f"{self.text} ({self.interval})" if self.interval else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +67,10 @@ def estimate_cell(estimate: Estimate | None, *, interval: bool = False) -> Cell:
     """A figure, with its 95 % interval as text or as explanation."""
     if estimate is None or estimate.value is None:
         return Cell(DASH, None, "0/0: there is nothing to count" if estimate else "")
-    text, about = percent(estimate.value), ""
-    if estimate.low is not None and estimate.high is not None:
-        span = f"{percent(estimate.low)} to {percent(estimate.high)}"
-        about = f"95 % interval {span}"
-        if interval:
-            text = f"{text} ({span})"
-    return Cell(text, estimate.value, about)
+    if estimate.low is None or estimate.high is None:
+        return Cell(percent(estimate.value), estimate.value)
+    span = f"{percent(estimate.low)} to {percent(estimate.high)}"
+    return Cell(percent(estimate.value), estimate.value, f"95 % interval {span}", span if interval else "")
 
 
 def novelty_split(report: ScoreReport) -> tuple[str, str]:
@@ -100,8 +103,8 @@ def main_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Tabl
             for part in (NOVEL, EMERGING):
                 found = _find(report, row.segmenter, truth, split, part)
                 cells += [estimate_cell(found.figures.get(name)) if found else Cell(DASH) for name in ("giou", "ciou")]
-        cells += [estimate_cell(row.figures.get("giou"), interval=True)]
-        cells += [estimate_cell(row.figures.get("ciou"), interval=True)]
+        measured = row.kind == "segmenter"
+        cells += [estimate_cell(row.figures.get(name), interval=measured) for name in ("giou", "ciou")]
         if strict:
             cells.append(estimate_cell(row.strict.get("giou") or row.figures.get("giou")))
         cells += [_count(row.units), _count(row.failed), _count(row.missing)]
@@ -113,7 +116,7 @@ def main_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Tabl
         notes.append("strict: failed and missing pairs count as a wrong empty mask")
     if quoted:
         notes.append("quoted: figures of the paper on its own data and by its own evaluator, not measured here")
-    return Table(_title(report, truth), tuple(columns), tuple(lines), tuple(notes))
+    return Table("Segmentation scores", tuple(columns), tuple(lines), tuple(notes))
 
 
 def mixture_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Table | None:
@@ -227,11 +230,6 @@ def figures_table(report: ScoreReport, truth: str, titles: dict[str, str]) -> Ta
         cells = [Cell(title, title), *(estimate_cell(row.figures.get(name)) for row in whole)]
         lines.append(Line(tuple(cells)))
     return Table("All figures", tuple(columns), tuple(lines))
-
-
-def _title(report: ScoreReport, truth: str) -> str:
-    said = {info.name: info.description for info in report.truths}.get(truth, "")
-    return f"Against {truth}" + (f": {said}" if said else "")
 
 
 def _whole(report: ScoreReport, truth: str) -> list[ScoreRow]:

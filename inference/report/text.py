@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from engine.core.schema import ScoreReport
+from engine.core.schema import ScoreReport, TruthInfo
 from inference.report.tables import (
     Column,
     Table,
@@ -27,7 +27,7 @@ def markdown_table(table: Table) -> str:
     rule = ["---:" if column.numeric else "---" for column in table.columns]
     rows = ["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
     for line in table.lines:
-        texts = [_escape(cell.text) for cell in line.cells]
+        texts = [_escape(cell.full) for cell in line.cells]
         texts[0] += _MARKS.get(line.kind, "")
         rows.append("| " + " | ".join(texts) + " |")
     return "\n".join(rows)
@@ -36,7 +36,7 @@ def markdown_table(table: Table) -> str:
 def plain_table(table: Table) -> str:
     """A table for a terminal, columns aligned."""
     head = [column.title for column in table.columns]
-    rows = [[cell.text for cell in line.cells] for line in table.lines]
+    rows = [[cell.full for cell in line.cells] for line in table.lines]
     widths = [max(len(row[place]) for row in [head, *rows]) for place in range(len(head))]
     lines = []
     if any(column.group for column in table.columns):
@@ -57,7 +57,7 @@ def terminal(report: ScoreReport) -> str:
     blocks = []
     for truth in report.truths:
         table = main_table(report, truth.name)
-        blocks.append(f"{table.title}\n\n{plain_table(table)}")
+        blocks.append(f"{_against(truth)}\n\n{plain_table(table)}")
         if compared := comparison_table(report, truth.name):
             blocks.append(plain_table(compared))
     if report.warnings or report.notes:
@@ -83,19 +83,21 @@ def _markdown(report: ScoreReport, titles: dict[str, str], quoted: bool) -> Iter
         if lines:
             yield f"\n**{title}**\n"
             yield from (f"- {line}" for line in lines)
-    for truth in report.truths:
+    for number, truth in enumerate(report.truths):
+        beside = quoted and number == 0
+        yield f"\n## {_against(truth)}"
         tables = [
-            main_table(report, truth.name, quoted=quoted),
-            mixture_table(report, truth.name, quoted=quoted),
-            ablation_table(report, truth.name, quoted=quoted),
+            main_table(report, truth.name, quoted=beside),
+            mixture_table(report, truth.name, quoted=beside),
+            ablation_table(report, truth.name, quoted=beside),
             comparison_table(report, truth.name),
             parts_table(report, truth.name),
             figures_table(report, truth.name, titles),
         ]
-        for level, table in enumerate(tables):
+        for table in tables:
             if table is None:
                 continue
-            yield f"\n{'##' if level == 0 else '###'} {table.title}\n"
+            yield f"\n### {table.title}\n"
             yield markdown_table(table)
             if table.notes:
                 yield ""
@@ -106,6 +108,10 @@ def _markdown(report: ScoreReport, titles: dict[str, str], quoted: bool) -> Iter
             given = [value for value in found.correct if value is not None]
             right = percent(sum(given) / len(given)) if given else percent(None)
             yield f"- {found.segmenter}: {len(given)} of {len(found.correct)} samples answered, {right} % of them right"
+
+
+def _against(truth: TruthInfo) -> str:
+    return f"Against {truth.name}" + (f": {truth.description}" if truth.description else "")
 
 
 def _escape(text: str) -> str:

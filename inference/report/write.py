@@ -19,6 +19,7 @@ from inference.metrics.registry import METRICS
 from inference.metrics.score import Truth
 from inference.report.charts import histogram, size_curve
 from inference.report.gallery import Gallery, build
+from inference.report.quoted import paper
 from inference.report.tables import (
     Table,
     ablation_table,
@@ -87,9 +88,9 @@ def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted
             "tables": [
                 table
                 for table in (
-                    main_table(report, truth.name, quoted=quoted),
-                    mixture_table(report, truth.name, quoted=quoted),
-                    ablation_table(report, truth.name, quoted=quoted),
+                    main_table(report, truth.name, quoted=quoted and number == 0),
+                    mixture_table(report, truth.name, quoted=quoted and number == 0),
+                    ablation_table(report, truth.name, quoted=quoted and number == 0),
                     comparison_table(report, truth.name),
                 )
                 if table is not None
@@ -98,7 +99,7 @@ def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted
             "histogram": histogram(report, truth.name),
             "size_curve": size_curve(report, truth.name),
         }
-        for truth in report.truths
+        for number, truth in enumerate(report.truths)
     ]
     page: str = environment.get_template("report.html.j2").render(
         report=report,
@@ -106,6 +107,8 @@ def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted
         pictures=pictures,
         segmenters=[info.name for info in report.segmenters],
         metrics=METRICS.values(),
+        quoted=quoted,
+        same_data=report.dataset == paper()["dataset"],
     )
     return page
 

@@ -27,6 +27,12 @@
     }));
   }
 
+  if ($("quoted")) {
+    const toggle = () => document.body.classList.toggle("measured", !$("quoted").checked);
+    $("quoted").addEventListener("change", toggle);
+    toggle();
+  }
+
   if (!$("cards")) return;
   const cards = JSON.parse($("cards-data").textContent);
   const chunks = new Map();
