@@ -6,6 +6,9 @@ It speaks of rigid things with texture, such as products and logos; for people i
 
 from __future__ import annotations
 
+import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +24,9 @@ SCENE_SIDE_PX, REFERENCE_SIDE_PX = 1000, 400
 RATIO, MIN_INLIERS = 0.8, 7
 #: Agreeing features at which the score is 1 - 1/e.
 _SOFT_INLIERS = 12.0
+_KEPT = 96
+_lock = threading.Lock()
+_known: OrderedDict[tuple[bytes, tuple[int, ...], bool], Features] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +41,19 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A reference found in a scene. `transform` (2x3) maps its pixels to the scene's; `mirrored` if it was found
-    left-right reversed (the transform includes that)."""
+    """A reference found in a scene. `transform` (3x3, homogeneous) maps its pixels to the scene's; `mirrored` if it
+    was found left-right reversed (the transform includes that). `points` (N, 2) are the agreeing scene points."""
 
     transform: npt.NDArray[np.float64]
     inliers: int
     score: float
     mirrored: bool
+    points: npt.NDArray[np.float32]
 
     def place(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Reference pixels (N, 2) as scene pixels (N, 2)."""
-        return np.asarray(points @ self.transform[:, :2].T + self.transform[:, 2])
+        placed = np.c_[points, np.ones(len(points))] @ self.transform.T
+        return np.asarray(placed[:, :2] / placed[:, 2:])
 
 
 def take(image: Image, *, side_px: int) -> Features:
@@ -71,13 +79,28 @@ def take(image: Image, *, side_px: int) -> Features:
 
 def find(reference: Image, scene: Features, *, mirrored: bool = True) -> Match | None:
     """The best place of a reference picture in a scene, None if it is not there; also left-right reversed."""
-    best = _find(take(reference, side_px=REFERENCE_SIDE_PX), scene, mirrored=False)
+    best = _find(_reference(reference, flip=False), scene, mirrored=False)
     if mirrored and (best is None or best.inliers < 3 * MIN_INLIERS):
-        flipped = np.ascontiguousarray(reference[:, ::-1])
-        other = _find(take(flipped, side_px=REFERENCE_SIDE_PX), scene, mirrored=True)
+        other = _find(_reference(reference, flip=True), scene, mirrored=True)
         if other is not None and (best is None or other.inliers > best.inliers):
             best = other
     return best
+
+
+def _reference(image: Image, *, flip: bool) -> Features:
+    """Features of a reference picture or its mirror image; the same pictures are asked for again and again."""
+    pixels: Any = np.ascontiguousarray(image)
+    key = (hashlib.blake2b(pixels, digest_size=16).digest(), image.shape, flip)
+    with _lock:
+        if key in _known:
+            _known.move_to_end(key)
+            return _known[key]
+    found = take(np.ascontiguousarray(image[:, ::-1]) if flip else image, side_px=REFERENCE_SIDE_PX)
+    with _lock:
+        _known[key] = found
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return found
 
 
 def similarity(references: Sequence[Image], crop: Image) -> float:
@@ -116,14 +139,46 @@ def _find(reference: Features, scene: Features, *, mirrored: bool) -> Match | No
     zoom = float(np.hypot(transform[0, 0], transform[1, 0]))
     if inliers < MIN_INLIERS or not 0.02 < zoom < 50:
         return None
-    kept = source[mask.ravel() > 0]
+    agree = mask.ravel() > 0
+    kept = source[agree]
     # features on one spot say little of the whole: they must spread over a tenth of the reference's width
     if float(np.ptp(kept, axis=0).max()) < 0.1 * max(reference.width, reference.height):
         return None
+    full = _refined(transform, source, target, kept, target[agree], reach)
     if mirrored:  # reference pixel x is at width - 1 - x of the reversed picture
-        back = np.array([[-1.0, 0.0, reference.width - 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-        transform = transform @ back
-    return Match(np.asarray(transform, np.float64), inliers, 1.0 - float(np.exp(-inliers / _SOFT_INLIERS)), mirrored)
+        full = full @ np.array([[-1.0, 0.0, reference.width - 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    return Match(full, inliers, 1.0 - float(np.exp(-inliers / _SOFT_INLIERS)), mirrored, target[agree])
+
+
+def _refined(
+    similar: npt.NDArray[np.float64],
+    source: npt.NDArray[np.float32],
+    target: npt.NDArray[np.float32],
+    kept: npt.NDArray[np.float32],
+    placed: npt.NDArray[np.float32],
+    reach: float,
+) -> npt.NDArray[np.float64]:
+    """The similarity as a 3x3 matrix, or with many agreeing features the affinity or homography that fits them
+    better: a thing seen from another side is not merely turned and scaled."""
+    import cv2
+
+    plain = np.vstack([similar, [0.0, 0.0, 1.0]])
+    if len(kept) < 2 * MIN_INLIERS:
+        return plain
+    affine, _ = cv2.estimateAffine2D(kept, placed, method=cv2.RANSAC, ransacReprojThreshold=reach)
+    if affine is None:
+        return plain
+    best = np.vstack([affine, [0.0, 0.0, 1.0]])
+    if len(kept) >= 4 * MIN_INLIERS:
+        warp, _ = cv2.findHomography(source, target, cv2.RANSAC, reach)
+        # perspective beyond a few per cent over the reference's width is a bad fit, not a view
+        if warp is not None and float(np.abs(warp[2, :2]).max()) * float(source.max()) < 0.25:
+            best = np.asarray(warp, np.float64)
+    return np.asarray(best if _orientation(best) * _orientation(plain) > 0 else plain)
+
+
+def _orientation(matrix: npt.NDArray[np.float64]) -> float:
+    return float(np.linalg.det(matrix[:2, :2]))
 
 
 def placed_box(match: Match, outline: npt.NDArray[np.float64], width: int, height: int) -> Box:

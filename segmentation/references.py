@@ -14,6 +14,7 @@ import json
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import ClassVar, Literal
 

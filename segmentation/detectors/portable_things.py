@@ -23,17 +23,100 @@ _SALIENT_SCORES = (0.36, 0.6)
 
 
 def by_reference(image: Image, scene: features.Features, references: Sequence[Image]) -> list[tuple[Box, float]]:
-    """Where the references are found in an image: boxes with scores, best first, one per reference at most."""
+    """Where the references are found in an image: boxes with scores, best first; one box per place.
+
+    References that are found in the same place are laid over the scene together: what most of them agree with is the
+    thing, what they don't is their own background.
+    """
     height, width = image.shape[:2]
-    found = []
-    for reference in references:
-        match = features.find(reference, scene)
-        if match is None:
+    places: list[list[tuple[Image, features.Match, Box]]] = []
+    found = [(picture, match) for picture in references if (match := features.find(picture, scene)) is not None]
+    for picture, match in sorted(found, key=lambda pair: -pair[1].inliers):
+        box = features.placed_box(match, outline_of(picture), width, height)
+        if box.width < 4 or box.height < 4:
             continue
-        box = features.placed_box(match, outline_of(reference), width, height)
-        if box.width >= 4 and box.height >= 4:
-            found.append((box, match.score))
-    return sorted(found, key=lambda pair: (-pair[1], pair[0].x1, pair[0].y1))
+        for place in places:
+            if place[0][2].iou(box) > 0.3:
+                place.append((picture, match, box))
+                break
+        else:
+            places.append([(picture, match, box)])
+    boxes = []
+    for place in places:
+        score = max(match.score for _, match, _ in place)
+        agreed = _agreed(image, [(picture, match) for picture, match, _ in place], place[0][2])
+        boxes.append((agreed or place[0][2], score))
+    return sorted(boxes, key=lambda pair: (-pair[1], pair[0].x1, pair[0].y1))
+
+
+def _agreed(image: Image, placed: Sequence[tuple[Image, features.Match]], around: Box) -> Box | None:
+    """The box of what the placed references have in common with the scene, None if that is unclear."""
+    import cv2
+
+    height, width = image.shape[:2]
+    margin = 0.12 * max(around.width, around.height)
+    view = Box(around.x1 - margin, around.y1 - margin, around.x2 + margin, around.y2 + margin).clip(width, height)
+    crop = np.ascontiguousarray(view.crop(image))
+    small, scale = shrink(crop, _OUTLINE_SIDE_PX)
+    left, top = int(view.x1), int(view.y1)
+    into = np.array([[scale, 0, -left * scale], [0, scale, -top * scale], [0, 0, 1]], np.float64)
+    spots = placed[0][1].points
+    hull = np.zeros(small.shape[:2], np.uint8)
+    corners = cv2.convexHull(((spots - np.array([left, top])) * scale).astype(np.int32))
+    cv2.fillConvexPoly(hull, corners, 1)
+    if int(hull.sum()) < 25:
+        return None
+    size = (small.shape[1], small.shape[0])
+    differences = []
+    for picture, match in placed:
+        warp = into @ match.transform
+        laid = cv2.warpPerspective(picture, warp, size, flags=cv2.INTER_AREA)
+        known = cv2.warpPerspective(np.full(picture.shape[:2], 255, np.uint8), warp, size) > 200
+        differences.append(_difference(small, laid, known, hull > 0))
+    # a scene pixel belongs to the thing if all references that fit show the same there: a background is alike by
+    # chance in one or two, not in all
+    misfits = [float(np.percentile(item[hull > 0], 70)) for item in differences]
+    best_fit = min(misfits)
+    fitting = [item for item, misfit in zip(differences, misfits, strict=True) if misfit <= best_fit + 6.0]
+    most = np.max(np.stack(fitting), axis=0)
+    limit = max(14.0, 2.0 * float(np.percentile(most[hull > 0], 70)))
+    same = cv2.morphologyEx((most < limit).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    reach = max(3, round(0.03 * max(size))) | 1
+    same = cv2.morphologyEx(same, cv2.MORPH_CLOSE, np.ones((reach, reach), np.uint8))
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(same)
+    inside = np.bincount(labels[hull > 0], minlength=len(stats))
+    inside[0] = 0
+    best = int(inside.argmax())
+    if inside[best] < 0.4 * int(hull.sum()):
+        return None
+    box = mask_box(labels == best)
+    if box is None:
+        return None
+    pad = 1.5  # the smoothed edge of a thing agrees with no background: it lies a little further out
+    x1, y1, x2, y2 = box.x1 - pad, box.y1 - pad, box.x2 + pad, box.y2 + pad
+    full = Box(x1 / scale + left, y1 / scale + top, x2 / scale + left, y2 / scale + top)
+    return full.clip(width, height)
+
+
+def _difference(scene: Image, laid: Image, known: Mask, trusted: Mask) -> Floats:
+    """Distance per pixel of a scene and a picture laid over it, after the picture's light was fitted to the scene's
+    where they surely show the same; 255 where the picture does not reach. Grey pictures are compared in grey."""
+    import cv2
+
+    first, second = scene.astype(np.float32), laid.astype(np.float32)
+    if float(np.ptp(laid[known], axis=1).mean() if known.any() else 0) < 6:
+        first, second = (np.repeat(item.mean(axis=2, keepdims=True), 3, axis=2) for item in (first, second))
+    where = trusted & known
+    if int(where.sum()) >= 25:
+        for channel in range(3):
+            a, b = first[..., channel][where], second[..., channel][where]
+            gain = float(np.clip(a.std() / max(b.std(), 1.0), 0.5, 2.0))
+            second[..., channel] = (second[..., channel] - b.mean()) * gain + a.mean()
+    # the fit is good to a pixel or two: each side is smoothed, and edges are forgiven
+    blurred = [cv2.GaussianBlur(item, (0, 0), 1.5) for item in (first, second)]
+    distance = np.abs(blurred[0] - blurred[1]).max(axis=2)
+    distance = cv2.erode(distance, np.ones((3, 3), np.uint8))
+    return np.where(known, distance, 255.0).astype(np.float32)
 
 
 def outline_of(reference: Image) -> npt.NDArray[np.float64]:
