@@ -49,5 +49,10 @@ def mentioned(name: str, aliases: tuple[str, ...], text: str) -> bool:
     return any(has_phrase(text, form) for form in (name, *aliases))
 
 
+def same_name(given: str, answer: str, aliases: tuple[str, ...]) -> bool:
+    """Whether a free answer names the entity: one of its names is in it, or it is one of the names."""
+    return any(has_phrase(given, name) for name in (answer, *aliases))
+
+
 def _named(text: str) -> bool:
     return text.split()[-1] in PRODUCT_PHRASES

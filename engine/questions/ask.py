@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.core.config import AskSection
-from engine.core.errors import NestError
-from engine.core.protocols import Blobs, ChatModel, Search
-from engine.core.schema import Article, Check, Code, Question, Rejected, Stage, canonical_json
+from engine.core.errors import ConfigError, NestError
+from engine.core.protocols import Blobs, Search
+from engine.core.schema import Article, BlindAnswer, Check, Code, Question, Rejected, Stage, canonical_json
 from engine.core.store import sha256_bytes
-from engine.questions.checks import Context, check_text
+from engine.questions.checks import Context, Failure, check_text
+from engine.questions.checks.known import Blind, blind_answers, known_blind
 from engine.questions.checks.people import private_person
+from engine.questions.checks.readable import PictureReader, answer_readable
 from engine.questions.checks.source import locate, spelled_as_in
 from engine.questions.checks.unique import reduce_questions
 from engine.questions.draft import Draft, QuestionWriter
@@ -32,13 +34,15 @@ class AskDeps:
     """The outside world of the stage.
 
     `index` holds all articles of the window (for roles that two publishers state); without it the shard's own are
-    used. `blind` answers without the news. `max_in_flight` bounds the articles under way.
+    used. `blind` answers without the news, `reader` reads pictures' lettering; each is needed where the config asks
+    for it. `max_in_flight` bounds the articles under way.
     """
 
     writer: QuestionWriter
     blobs: Blobs | None = None
     search: Search | None = None
-    blind: ChatModel | None = None
+    blind: Blind | None = None
+    reader: PictureReader | None = None
     index: NewsIndex | None = None
     max_in_flight: int = 32
 
@@ -49,6 +53,10 @@ async def run(shard: Sequence[Article], config: AskSection, *, deps: AskDeps) ->
     Raises `TransientError`, `QuotaExhausted`, `BudgetSpent` or `ConfigError` of the model: what was under way is let
     finish first, so that its replies lie in the cache.
     """
+    if config.blind_model and deps.blind is None:
+        raise ConfigError(f"[ask] blind_model is '{config.blind_model}' and no such chat model was given")
+    if config.read_images and deps.reader is None:
+        raise ConfigError("[ask] read_images needs a chat model that sees images: set [llm] model and sees_images")
     index = deps.index or NewsIndex(shard)
     results: list[list[Question | Rejected]] = [[] for _ in shard]
     todo: Iterator[int] = iter(range(len(shard)))
@@ -82,32 +90,60 @@ def reduce(
 async def ask_article(
     article: Article, config: AskSection, *, deps: AskDeps, index: NewsIndex
 ) -> list[Question | Rejected]:
-    """Write and check the questions of one article."""
+    """Write and check the questions of one article; of the same question twice only the first is looked at."""
     context = Context(article, index, config)
     found: list[Question | Rejected] = []
+    seen: set[str] = set()
     for item in await deps.writer.write(article, config):
-        found.append(item if isinstance(item, Rejected) else await _judge(item, context, deps))
+        if isinstance(item, Rejected):
+            found.append(item)
+            continue
+        identity = question_id(article, item)
+        if identity in seen:
+            twice = Failure("unique", Code.QUESTION_DUPLICATE, "the same question was written twice")
+            found.append(_rejected(identity, article, twice))
+            continue
+        seen.add(identity)
+        found.append(await _judge(identity, item, context, deps))
     return found
 
 
-async def _judge(draft: Draft, context: Context, deps: AskDeps) -> Question | Rejected:
-    article = context.article
-    identity = question_id(article, draft)
+async def _judge(identity: str, draft: Draft, context: Context, deps: AskDeps) -> Question | Rejected:
+    """The checks in order; the first that fails ends it, so that what costs money is asked of good drafts only."""
+    article, config = context.article, context.config
     passed, failed = check_text(draft, context)
-    if failed is None and context.config.public_figures == "require":
+    blind: tuple[BlindAnswer, ...] = ()
+    if failed is None and config.public_figures == "require":
         problem = await private_person(draft, context.index, deps.search)
-        if problem is not None:
-            failed = ("public_figure", Code.PRIVATE_PERSON, problem)
-        else:
-            passed.append("public_figure")
+        failed = _noted("public_figure", Code.PRIVATE_PERSON, problem, passed)
+    if failed is None and config.read_images and deps.reader is not None:
+        texts = await deps.reader.read(draft.image)
+        problem = answer_readable(draft, texts) if texts is not None else None
+        told = "" if texts is not None else "the picture could not be read"
+        failed = _noted("readable", Code.ANSWER_READABLE_IN_IMAGE, problem, passed, told)
+    if failed is None and config.blind_model and deps.blind is not None:
+        blind, told = await blind_answers(draft, deps.blind)
+        problem = known_blind(blind) if config.reject_known else None
+        failed = _noted("blind", Code.KNOWN_BLIND, problem, passed, told)
     if failed is not None:
-        name, code, problem = failed
-        # persons whom nobody may ask for are counted, not named
-        detail = problem if code in (Code.PRIVATE_PERSON, Code.MINOR, Code.OPTED_OUT) else f"{name}: {problem}"
-        return Rejected(
-            item=identity, stage=Stage.ASK, code=code, detail=detail, parent=article.url, source=article.source
-        )
-    return _question(identity, draft, article, passed, deps.writer)
+        return _rejected(identity, article, failed)
+    return _question(identity, draft, article, passed, deps.writer, blind)
+
+
+def _noted(name: str, code: Code, problem: str | None, passed: list[Check], detail: str = "") -> Failure | None:
+    if problem is not None:
+        return Failure(name, code, problem)
+    passed.append(Check(name=name, passed=True, detail=detail))
+    return None
+
+
+def _rejected(identity: str, article: Article, failed: Failure) -> Rejected:
+    # persons whom nobody may ask for are counted, not named
+    hushed = failed.code in (Code.PRIVATE_PERSON, Code.MINOR, Code.OPTED_OUT)
+    detail = failed.detail if hushed else f"{failed.check}: {failed.detail}"
+    return Rejected(
+        item=identity, stage=Stage.ASK, code=failed.code, detail=detail, parent=article.url, source=article.source
+    )
 
 
 def question_id(article: Article, draft: Draft) -> str:
@@ -116,7 +152,14 @@ def question_id(article: Article, draft: Draft) -> str:
     return sha256_bytes(canonical_json(told).encode())[:16]
 
 
-def _question(identity: str, draft: Draft, article: Article, passed: list[str], writer: QuestionWriter) -> Question:
+def _question(
+    identity: str,
+    draft: Draft,
+    article: Article,
+    passed: list[Check],
+    writer: QuestionWriter,
+    blind: tuple[BlindAnswer, ...],
+) -> Question:
     found = locate(draft.evidence, draft.image.caption, article.text)
     where, quoted = found or (draft.evidence_in, draft.evidence)
     return Question(
@@ -136,5 +179,6 @@ def _question(identity: str, draft: Draft, article: Article, passed: list[str], 
         evidence=quoted,
         evidence_in="caption" if where == "caption" else "text",
         writer=writer.identity(),
-        checks=tuple(Check(name=name, passed=True) for name in passed),
+        checks=tuple(passed),
+        blind=blind,
     )

@@ -172,3 +172,12 @@ NAMES_THAT_ARE_WORDS = _set(
     gates glass house love major marsh park rush self sharp small snow summers swift wall winter wise
     """
 )
+
+#: Words that tell nothing of what a question asks for.
+STOP_WORDS = _set(
+    """
+    which what who whose whom name person product image picture photo the a an in of to is was are were has had have did
+    does do and or for on at by with as from this that it its his her their shown here very also can could will would one
+    new said says made make there be been about into
+    """
+)

@@ -123,6 +123,14 @@ class AskSection(Section):
     """Whether a person must be shown to be a public figure."""
     opt_out: tuple[str, ...] = ()
     """Names that are never asked for."""
+    blind_model: str = ""
+    """Pinned id of a model at the [llm] endpoint that answers each question without the news; empty means none."""
+    blind_sees_images: bool = False
+    """Whether that model takes images: then it is asked with the picture as well."""
+    reject_known: bool = True
+    """Drop what the blind model answers with neither news nor picture; otherwise it is only recorded."""
+    read_images: bool = False
+    """Have the [llm] model (sees_images) read the lettering in each picture, and drop answers that stand there."""
     batch_articles: int = Field(default=32, ge=1)
     """Articles per shard."""
 
