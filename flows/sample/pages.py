@@ -187,9 +187,11 @@ def _byline(story: Story) -> str:
 
 
 def _figure(site: Site, picture: Picture) -> str:
-    credit = f' <span class="credit">{_e(picture.credit)}</span>' if picture.credit else ""
-    caption = f"<figcaption>{_e(picture.caption)}{credit}</figcaption>" if picture.caption else ""
-    return f'<figure><img src="/images/{picture.file}" alt="">{caption}</figure>'
+    """The Herald prints the credit inside the caption, the Courier below it, the Voice only in its JSON-LD."""
+    credit = f' <span class="credit">{_e(picture.credit)}</span>' if picture.credit and site.key != "voice" else ""
+    inside, below = (credit, "") if site.key == "herald" else ("", credit)
+    caption = f"<figcaption>{_e(picture.caption)}{inside}</figcaption>" if picture.caption else ""
+    return f'<figure><img src="/images/{picture.file}" alt="">{caption}{below}</figure>'
 
 
 def _structured(story: Story) -> str:

@@ -27,7 +27,7 @@ PLAIN: dict[str, tuple[str, tuple[int, int, int, int], int, bool, tuple[float, f
     "market-cup.jpg": ("coffee.png", (120, 0, 600, 400), 780, True, (1.0, 1.0, 1.05)),
     "reader-cup.jpg": ("coffee.png", (0, 0, 520, 330), 700, False, (0.86, 0.88, 0.92)),
     "uncaptioned.jpg": ("clock_motion.png", (0, 0, 0, 0), 640, False, (1.0, 0.98, 0.92)),
-    "icon.jpg": ("coffee.png", (150, 0, 450, 300), 120, False, (1.0, 1.0, 1.0)),
+    "small-cup.jpg": ("coffee.png", (150, 0, 450, 300), 120, False, (1.0, 1.0, 1.0)),
     "banner.jpg": ("rocket.jpg", (0, 0, 640, 80), 1200, False, (1.0, 1.0, 1.0)),
 }
 
@@ -79,10 +79,12 @@ def write_extras(folder: Path) -> None:
     with PilImage.open(folder / "line-9.jpg") as bus:
         small = np.asarray(bus.convert("RGB").resize((720, 480), PilImage.Resampling.LANCZOS), np.float32)
     (folder / "line-9-small.jpg").write_bytes(_jpeg(small, quality=70))
+    turf = cv2.resize(_plain("pitch-grass.jpg"), (640, 450), interpolation=cv2.INTER_AREA)
+    (folder / "pitch-grass-again.jpg").write_bytes(_jpeg(np.asarray(turf, np.float32), quality=68))
     whole = _jpeg(_plain("photographer.jpg")[:, ::-1])
     (folder / "truncated.jpg").write_bytes(whole[: len(whole) * 3 // 5])
     (folder / "flat.jpg").write_bytes(_jpeg(ramp(400, 640, (206, 206, 208), (208, 208, 209))))
-    (folder / "courier-logo.png").write_bytes(_logo())
+    (folder / "courier-type.png").write_bytes(_logo())
     (folder / "animated.gif").write_bytes(_lamp())
     page = (
         b"<!doctype html><html><head><title>Not here</title></head><body><p>The picture has moved.</p></body></html>\n"
