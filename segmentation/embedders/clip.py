@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.config.sections import AnnotateSection
-from engine.core.errors import ConfigError
 from engine.core.geometry import Floats, Image
 from engine.core.schema import ModelRef
 from segmentation import weights
 from segmentation.device import in_batches, inference, pick_device
 from segmentation.embedders.clip_image import pixel_values
+from segmentation.pretrained import load_pretrained, model_folder, model_label, require
 
 #: The default model's folder in the weights folder, and its pinned place on the Hub.
 FOLDER = "clip-vit-base-patch32"
@@ -31,33 +31,25 @@ class ClipEmbedder:
     name = "clip"
 
     def __init__(self, config: AnnotateSection, *, weights_dir: Path) -> None:
-        import importlib.util
-
-        for package in ("torch", "transformers"):
-            if importlib.util.find_spec(package) is None:
-                raise ConfigError(f"embedder clip needs {package}: pip install 'nest-data-engine[gpu]'")
-        spec = config.embedder_weights or FOLDER
-        if not config.embedder_weights and not (weights_dir / FOLDER).is_dir():
-            raise ConfigError(
-                f"embedder_weights is empty and {weights_dir / FOLDER} is not there: put config.json and "
-                f"model.safetensors (or pytorch_model.bin) of {HUB} there, or set embedder_weights = {HUB!r} to have "
-                "them fetched once"
-            )
-        folder = weights.resolve_folder(spec, weights_dir=weights_dir, setting="embedder_weights")
+        require("embedder clip", "torch", "transformers")
+        folder = model_folder(
+            config.embedder_weights, weights_dir=weights_dir, setting="embedder_weights", default=FOLDER, hub=HUB
+        )
         from transformers import CLIPVisionModelWithProjection
 
         self._device = pick_device(config.device)
         self._dtype = config.dtype if self._device.type != "cpu" else "float32"
-        self._network = CLIPVisionModelWithProjection.from_pretrained(folder).eval().to(self._device)
+        network = load_pretrained(CLIPVisionModelWithProjection, folder, "embedder_weights")
+        self._network = network.eval().to(self._device)
         self._side = int(self._network.config.image_size)
-        self._folder = folder.name if config.embedder_weights == "" else spec
+        self._label = model_label(config.embedder_weights, folder)
         self._sha256 = weights.folder_digest(folder, weights_dir=weights_dir)
 
     def model(self) -> ModelRef:
         """Name, package version and digest of the weights."""
         return ModelRef(
             role="embedder",
-            name=f"{self.name}:{Path(self._folder).name}",
+            name=f"{self.name}:{self._label}",
             version=f"transformers {version('transformers')}",
             weights_sha256=self._sha256,
         )

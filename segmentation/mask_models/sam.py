@@ -1,7 +1,7 @@
-"""SAM through segment-anything: boxes to masks, the image encoded once however many boxes it has.
+"""SAM through segment-anything: boxes to masks.
 
-Of the three masks per box the one with the best predicted quality is taken, on the small logits, and only that one is
-brought to full size. `SamPredictor` gives the same masks box by box. Which boxes are asked for is decided elsewhere.
+The network is the package's own code; `SamPredictor` gives the same masks box by box. Which boxes are asked for is
+decided elsewhere.
 """
 
 from __future__ import annotations
@@ -11,24 +11,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from engine.core.config.sections import AnnotateSection
-from engine.core.errors import ConfigError
-from engine.core.geometry import Box, Image
-from engine.core.protocols import Segmentation
+from engine.core.geometry import Image
 from engine.core.schema import ModelRef
 from segmentation import weights
-from segmentation.device import in_batches, inference, pick_device
+from segmentation.device import pick_device
+from segmentation.mask_models.prompted import BoxMaskModel
 from segmentation.mask_models.sam_model import full_size, load_sam, read_sizes, resized, to_input_frame
-
-#: Boxes per decoder pass; the decoder is light, its full-size masks are made one by one.
-BOXES = 64
-#: Logit shift of the stability score (segment-anything's default for its automatic masks).
-STABILITY_OFFSET = 1.0
+from segmentation.pretrained import require
 
 
-class Sam:
+class Sam(BoxMaskModel):
     """Mask model over segment-anything (vit_b, vit_l, vit_h, or a file of sizes).
 
     Raises `ConfigError` when weights or config are absent or don't fit each other.
@@ -37,7 +30,7 @@ class Sam:
     name = "sam"
 
     def __init__(self, config: AnnotateSection, *, weights_dir: Path) -> None:
-        _require_packages()
+        require("mask model sam", "torch", "torchvision", "segment_anything")
         sizes = read_sizes(config.mask_config)
         path = weights.resolve_file(
             config.mask_weights,
@@ -45,10 +38,8 @@ class Sam:
             setting="mask_weights",
             published=weights.PUBLISHED.get(config.mask_config),
         )
-        self._config = config
+        super().__init__(config, device=pick_device(config.device))
         self._side = sizes.image_size
-        self._device = pick_device(config.device)
-        self._dtype = config.dtype if self._device.type != "cpu" else "float32"
         self._network = load_sam(sizes, weights.load_state(path)).to(self._device)
         self._sha256 = weights.file_digest(path, weights_dir=weights_dir)
 
@@ -62,39 +53,19 @@ class Sam:
             weights_sha256=self._sha256,
         )
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
-        """Masks (H, W) aligned with the boxes. Raises `OutOfMemory` when the image or one box does not fit."""
-        return self.segment_many([(image, boxes)])[0]
-
-    def segment_many(self, items: Sequence[tuple[Image, Sequence[Box]]]) -> list[list[Segmentation]]:
-        """Like `segment` for several images, whose encodings share batches of `batch_images`."""
-        wanted = [i for i, (_, boxes) in enumerate(items) if boxes]
-        features = in_batches([items[i][0] for i in wanted], self._encode, batch=self._config.batch_images)
-        out: list[list[Segmentation]] = [[] for _ in items]
-        for index, feature in zip(wanted, features, strict=True):
-            image, boxes = items[index]
-            height, width = image.shape[:2]
-            corners = np.array([[b.x1, b.y1, b.x2, b.y2] for b in boxes], np.float64)
-            prompts = to_input_frame(corners, height, width, side=self._side)
-
-            def decode(part: Sequence[Any], feature: Any = feature, size: tuple[int, int] = (height, width)) -> Any:
-                return self._decode(feature, np.stack(part), *size)
-
-            out[index] = in_batches(list(prompts), decode, batch=BOXES, what="boxes")
-        return out
-
     def _encode(self, images: Sequence[Image]) -> Sequence[Any]:
         import torch
 
-        with inference(self._device, self._dtype):
-            batch = []
-            for image in images:
-                values = torch.from_numpy(resized(image, side=self._side)).to(self._device)
-                batch.append(self._network.preprocess(values.permute(2, 0, 1)))
-            return list(self._network.image_encoder(torch.stack(batch)).split(1))
+        batch = []
+        for image in images:
+            values = torch.from_numpy(resized(image, side=self._side)).to(self._device)
+            batch.append(self._network.preprocess(values.permute(2, 0, 1)))
+        return list(self._network.image_encoder(torch.stack(batch)).split(1))
+
+    def _to_frame(self, corners: Any, height: int, width: int) -> Any:
+        return to_input_frame(corners, height, width, side=self._side)
 
     def _low_resolution(self, feature: Any, prompts: Any, *, three: bool = True) -> tuple[Any, Any]:
-        """Logits (N, 3 or 1, h, w) over the padded square and quality guesses (N, 3 or 1) for boxes in SAM's frame."""
         import torch
 
         boxes = torch.as_tensor(prompts, dtype=torch.float32, device=self._device)
@@ -108,32 +79,5 @@ class Sam:
         )
         return low, quality.float()
 
-    def _decode(self, feature: Any, prompts: Any, height: int, width: int) -> list[Segmentation]:
-        with inference(self._device, self._dtype):
-            low, quality = self._low_resolution(feature, prompts)
-            found = []
-            for row, column in enumerate(quality.argmax(dim=1).tolist()):
-                logits = full_size(low[row : row + 1, column : column + 1], height, width, side=self._side)[0, 0]
-                found.append(
-                    Segmentation(
-                        (logits > self._network.mask_threshold).cpu().numpy(),
-                        min(1.0, max(0.0, float(quality[row, column]))),
-                        stability(logits, self._network.mask_threshold),
-                    )
-                )
-            return found
-
-
-def stability(logits: Any, threshold: float, *, offset: float = STABILITY_OFFSET) -> float:
-    """Overlap of the masks cut `offset` above and below the threshold, 0 to 1; 0.0 if both are empty."""
-    small = int((logits > threshold + offset).sum())
-    large = int((logits > threshold - offset).sum())
-    return small / large if large else 0.0
-
-
-def _require_packages() -> None:
-    import importlib.util
-
-    for package in ("torch", "torchvision", "segment_anything"):
-        if importlib.util.find_spec(package) is None:
-            raise ConfigError(f"mask model sam needs {package}: pip install 'nest-data-engine[gpu]'")
+    def _full_size(self, low: Any, height: int, width: int) -> Any:
+        return full_size(low, height, width, side=self._side)

@@ -83,7 +83,7 @@ def test_the_crop_and_the_pixels_equal_the_vectors(vectors: str, side: int) -> N
 
 
 def test_absent_weights_say_what_to_put_where(tmp_path: Path, embedder: ClipEmbedder) -> None:
-    with pytest.raises(ConfigError, match=r"clip-vit-base-patch32 is not there: put config\.json"):
+    with pytest.raises(ConfigError, match=r"clip-vit-base-patch32 is not there: put the files of openai"):
         ClipEmbedder(AnnotateSection(device="cpu"), weights_dir=tmp_path)
     ref = embedder.model()
     assert (ref.role, ref.name) == ("embedder", "clip:clip-tiny")

@@ -18,7 +18,8 @@ from engine.core.errors import ConfigError
 from engine.core.geometry import Box, mask_box, mask_iou
 from segmentation import device
 from segmentation.mask_models import sam_model
-from segmentation.mask_models.sam import Sam, stability
+from segmentation.mask_models.prompted import stability
+from segmentation.mask_models.sam import Sam
 
 pytestmark = pytest.mark.gpu_extra
 CASE = tiny_models.DATA / "cases/37-sam-lowres"
@@ -72,7 +73,7 @@ def test_batched_boxes_equal_sam_predictor_box_by_box(sam: Sam, predictor: Any, 
 def test_logits_equal_the_vectors(folder: Path) -> None:
     sam = Sam(tiny_models.vector_config(folder), weights_dir=folder)
     expected = np.load(tiny_models.VECTORS / "sam_predictor/expected.npz")
-    feature = sam._encode([tiny_models.vector_image()])[0]
+    feature = sam._encoded([tiny_models.vector_image()])[0]
     lisa = np.load(tiny_models.VECTORS / "lisa/expected/shared.npz")
     np.testing.assert_allclose(feature[0].numpy(), lisa["sam_image_embedding"], atol=1e-4)
     prompts = sam_model.to_input_frame(expected["batch_boxes_xyxy"], 180, 240)
@@ -159,8 +160,8 @@ def test_out_of_memory_halves_the_boxes_and_changes_nothing(sam: Sam, monkeypatc
 
 def test_stability_is_the_overlap_of_two_cuts() -> None:
     logits = torch.tensor([[-3.0, -0.5, 0.5, 3.0, 2.0]])
-    assert stability(logits, 0.0) == pytest.approx(2 / 4)
-    assert stability(torch.full((2, 2), -9.0), 0.0) == 0.0
+    assert stability(logits) == pytest.approx(2 / 4)
+    assert stability(torch.full((2, 2), -9.0)) == 0.0
 
 
 def test_the_model_names_its_weights(sam: Sam) -> None:
