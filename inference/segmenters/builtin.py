@@ -7,7 +7,7 @@ from typing import cast
 
 from engine.core.config import AnnotateSection, Config
 from engine.core.errors import ConfigError
-from engine.core.protocols import Detector, Embedder, MaskModel, Segmenter
+from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Segmenter
 from inference.segmenters.base import Wording
 from inference.segmenters.deps import Built, InferenceDeps
 from inference.segmenters.keys import portable_parts, real_parts
@@ -132,3 +132,41 @@ def remote(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
         raise ConfigError("'remote' is a server: write 'remote:http://host:port', or set [score] endpoints.remote")
     segmenter = Remote(url, timeout_s=float(config.score.options.get("remote", {}).get("timeout_s", 120.0)))
     return Built(segmenter=segmenter, wording=segmenter.wording(), annotate=real_parts(config.annotate))
+
+
+def seg_zero(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.model_boxes import SIDES
+    from inference.segmenters.seg_zero import PROMPT, SegZero
+
+    options = config.score.options.get("seg-zero", {})
+    told = options.get("space", "resized_840")
+    space = next((known for known in SIDES if known == told), None)
+    if space is None:
+        raise ConfigError(f"[score] options.seg-zero.space = '{told}' is not known; known are {', '.join(SIDES)}")
+    section = real_parts(config.annotate)
+    segmenter = SegZero(
+        vision_chat("seg-zero", deps),
+        mask_model_of(section, config, deps),
+        space=space,
+        prompt=str(options.get("prompt", PROMPT)),
+        max_tokens=int(options.get("max_tokens", 2000)),
+    )
+    return Built(segmenter=segmenter, annotate=section)
+
+
+def llmseg(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.llmseg import LlmSeg
+
+    passes = int(config.score.options.get("llmseg", {}).get("passes", 3))
+    segmenter = LlmSeg(vision_chat("llmseg", deps), passes=passes)
+    return Built(segmenter=segmenter, annotate=real_parts(config.annotate))
+
+
+def vision_chat(name: str, deps: InferenceDeps) -> ChatModel:
+    """The chat model that sees images. Raises `ConfigError` without one."""
+    if deps.vision_chat is None:
+        raise ConfigError(
+            f"the segmenter '{name}' needs a chat model that sees images: set [llm] model and sees_images = true, and "
+            "OPENAI_API_KEY (any text for a server that checks none)"
+        )
+    return deps.vision_chat
