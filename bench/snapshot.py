@@ -59,7 +59,7 @@ def photo(seed: int) -> bytes:
     rng = np.random.default_rng(seed)
     small = rng.integers(0, 256, size=(9, 13, 3), dtype=np.uint8)
     base = np.asarray(PilImage.fromarray(small).resize((WIDTH, HEIGHT), PilImage.Resampling.BICUBIC), dtype=np.int16)
-    noisy = (base + rng.normal(0, 9, size=base.shape)).clip(0, 255).astype(np.uint8)
+    noisy = (base + rng.normal(0, 10.2, size=base.shape)).clip(0, 255).astype(np.uint8)
     out = io.BytesIO()
     PilImage.fromarray(noisy).save(out, "JPEG", quality=90)
     return out.getvalue()
@@ -67,7 +67,7 @@ def photo(seed: int) -> bytes:
 
 def numbered(data: bytes, number: int) -> bytes:
     """The same picture as other bytes: a quantisation table that no component uses holds the number."""
-    table = bytes((number // 200**digit % 200 + 1 for digit in range(64)))
+    table = bytes(number // 200**digit % 200 + 1 for digit in range(64))
     return data[:2] + b"\xff\xdb\x00\x43\x03" + table + data[2:]
 
 

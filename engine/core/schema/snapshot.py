@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -54,7 +54,9 @@ class SnapshotManifest(Record):
     """`snapshot.json`: what is in the folder, how it came about, and what it replaces.
 
     `digest` is the sha256 of this record's canonical JSON with `digest` empty, so that the file vouches for itself
-    as `files` do for the others. `publish` says whether the rows hold pictures or only their addresses.
+    as `files` do for the others. `publish` says whether the rows hold pictures or only their addresses. `hub_repo`,
+    `config` (the [snapshot] section), `measured` and `sources_policy` are what the card was made with, so that a
+    later revision is made alike.
     """
 
     name: str
@@ -75,4 +77,8 @@ class SnapshotManifest(Record):
     overlaps: tuple[Overlap, ...] = ()
     tombstones: tuple[str, ...] = ()
     publish: Literal["bytes", "urls"] = "bytes"
+    hub_repo: str = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+    measured: dict[str, str] = Field(default_factory=dict)
+    sources_policy: str = ""
     digest: str = ""
