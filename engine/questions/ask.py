@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.core.config import AskSection
 from engine.core.errors import ConfigError, NestError
@@ -98,6 +98,7 @@ async def ask_article(
         if isinstance(item, Rejected):
             found.append(item)
             continue
+        item = settled(item, article)
         identity = question_id(article, item)
         if identity in seen:
             twice = Failure("unique", Code.QUESTION_DUPLICATE, "the same question was written twice")
@@ -146,6 +147,15 @@ def _rejected(identity: str, article: Article, failed: Failure) -> Rejected:
     )
 
 
+def settled(draft: Draft, article: Article) -> Draft:
+    """The draft with its answer as the article writes it; a surname alone becomes the pictured person's full name."""
+    answer = spelled_as_in(draft.answer, draft.image.caption, article.text)
+    if draft.entity_type == "person" and " " not in answer:
+        full = [entity.name for entity in draft.entities if fold(entity.name.split()[-1]) == fold(answer)]
+        answer = full[0] if len(full) == 1 else answer
+    return replace(draft, answer=answer)
+
+
 def question_id(article: Article, draft: Draft) -> str:
     """16 hex digits of what the question is: article, image, words and answer."""
     told = [article.id, draft.image.sha256, level(draft.question), fold(draft.answer)]
@@ -168,7 +178,7 @@ def _question(
         article_url=article.url,
         images=(draft.image.sha256,),
         question=level(draft.question),
-        answer=spelled_as_in(draft.answer, draft.image.caption, article.text),
+        answer=draft.answer,
         aliases=draft.aliases,
         entity_type=draft.entity_type,
         kind=draft.kind,

@@ -68,8 +68,9 @@ PUBLIC_ROLES = _set(
     midfielder defender quarterback singer rapper musician composer actor actress author novelist poet painter
     artist designer architect scientist physicist chemist biologist astronomer mathematician astronaut cosmonaut
     leader lawmaker politician champion olympian medallist medalist swimmer sprinter cyclist golfer boxer skier
-    racer player footballer cricketer presenter comedian filmmaker film-maker conductor laureate pioneer
-    inventor spokesman spokeswoman spokesperson chief
+    racer player footballer cricketer presenter comedian filmmaker film-maker conductor grandmaster soprano
+    tenor baritone mezzo sculptor violinist pianist dancer laureate pioneer inventor spokesman spokeswoman
+    spokesperson chief
     """
 )
 
@@ -177,7 +178,7 @@ NAMES_THAT_ARE_WORDS = _set(
 STOP_WORDS = _set(
     """
     which what who whose whom name person product image picture photo the a an in of to is was are were has had have did
-    does do and or for on at by with as from this that it its his her their shown here very also can could will would one
-    new said says made make there be been about into
+    does do and or for on at by with as from this that it its his her their shown here very also can could will would
+    one new said says made make there be been about into
     """
 )

@@ -37,10 +37,10 @@ def question_malformed(draft: Draft, article: Article) -> str | None:
 
 def answer_generic(draft: Draft, article: Article) -> str | None:
     """Why the answer is no name, or None."""
-    plain = level(draft.answer)
+    plain = re.sub(r"^(?:the|an?)\s+", "", level(draft.answer), flags=re.I)
     if len(plain.split()) > MAX_ANSWER_WORDS:
         return "the answer is longer than a name"
-    found = set(atoms(plain)) - {"the", "a", "an"}
+    found = set(atoms(plain))
     if not found or found <= GENERIC:
         return f"'{plain}' names nobody"
     if not any(letter.isupper() or letter.isdigit() for letter in plain) and plain.isascii():

@@ -19,6 +19,13 @@ _ABSENT = re.compile(
 def entity_not_pictured(draft: Draft, article: Article) -> str | None:
     """Why the picture cannot be said to show the entity, or None."""
     caption = draft.image.caption
+    for entity in draft.entities:
+        if (
+            draft.entity_type == "product"
+            and has_phrase(entity.name, draft.answer)
+            and fold(entity.name) != fold(draft.answer)
+        ):
+            return f"'{draft.answer}' is only a part of the name '{entity.name}'"
     names = [draft.answer, *draft.aliases]
     if draft.entity_type == "person" and surname_of(draft.answer):
         names.append(surname_of(draft.answer))
