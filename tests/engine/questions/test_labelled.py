@@ -1,8 +1,9 @@
 """Precision and recall of the checks on the labelled set; the floors are what was measured, so it cannot get worse.
 
-Precision of a check: of the pairs it throws out, how many are bad at all. Recall: of the pairs that are bad in its way,
-how many are thrown out by it, and (`caught`) how many by any check. Run this file with -s to see the table. The word lists were
-extended while this set was made, so the figures flatter the checks; they are a guard, not an estimate.
+Precision of a check: of the pairs it throws out, how many are bad at all. Recall: of the pairs that are bad in its
+way, how many are thrown out by it, and (`caught`) how many by any check. Run this file with -s to see the table. The
+word lists were extended while this set was made, so the figures flatter the checks; they are a guard, not an
+estimate.
 """
 
 from __future__ import annotations
