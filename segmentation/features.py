@@ -19,7 +19,7 @@ import numpy.typing as npt
 from engine.core.geometry import Box, Image
 
 #: Pictures are shrunk to so many pixels a side before features are taken.
-SCENE_SIDE_PX, REFERENCE_SIDE_PX = 1000, 400
+SCENE_SIDE_PX, REFERENCE_SIDE_PX = 800, 400
 #: Lowe's ratio, and the fewest agreeing features that count as a find.
 RATIO, MIN_INLIERS = 0.8, 7
 #: Agreeing features at which the score is 1 - 1/e.

@@ -15,7 +15,7 @@ from engine.core.geometry import Box, Floats, Image, mask_box
 from engine.core.protocols import Embedder
 from segmentation import features
 from segmentation.binding.candidates import Named, Scene
-from segmentation.binding.evidence import Opinion, resemblance
+from segmentation.binding.evidence import Opinion, resemblance, sole
 
 #: Cosine similarity from which two references belong together.
 CLUSTER_SIMILARITY = 0.6
@@ -43,6 +43,8 @@ class Likeness:
         return resemblance(scene, name, kind="reference", compare=self.vector_similarity, floor=VECTOR_FLOOR)
 
     def by_features(self, scene: Scene, name: Named) -> Opinion | None:
+        if sole(scene, name) is not None:
+            return None  # there is nothing to choose from, and this comparison is the dear one
         return resemblance(scene, name, kind="match", compare=self.feature_similarity, floor=FEATURE_FLOOR)
 
     def vector_similarity(self, name: Named, candidate: int) -> float:

@@ -1,8 +1,8 @@
 """Boxes to masks on a CPU without downloads: GrabCut seeded by the box, and for persons by the person network.
 
 GrabCut: Rother, Kolmogorov, Blake, SIGGRAPH 2004, as OpenCV has it. It is run on a crop of at most `SIDE_PX` a side,
-with a fixed random seed, from two slightly different boxes: their agreement is the stability. The score says how well
-the colours inside the mask differ from those around it; both are 0 to 1, and neither is SAM's predicted IoU.
+with a fixed random seed, and again smaller from a slightly larger box: their agreement is the stability. The score
+says how well the colours inside the mask differ from those around it; both are 0 to 1, neither is SAM's predicted IoU.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class PortableMasker:
     name = "portable"
     VERSION: ClassVar[str] = "1"
     SIDE_PX: ClassVar[int] = 400
+    CHECK_SIDE_PX: ClassVar[int] = 224
     ROUNDS: ClassVar[int] = 4
     MARGIN: ClassVar[float] = 0.35
 
@@ -64,21 +65,28 @@ class PortableMasker:
         view = Box(box.x1 - margin_x, box.y1 - margin_y, box.x2 + margin_x, box.y2 + margin_y).clip(width, height)
         left, top = int(view.x1), int(view.y1)
         crop = view.crop(image)
-        small, scale = shrink(crop, self.SIDE_PX)
-        local = Box((box.x1 - left) * scale, (box.y1 - top) * scale, (box.x2 - left) * scale, (box.y2 - top) * scale)
-        region = None
-        if person is not None:
-            region = _region(person, (height, width), Box(left, top, left + crop.shape[1], top + crop.shape[0]), small)
-        masks = [self._cut(small, _jitter(local, by), region) for by in (0.0, -0.03)]
-        main = _tidy(masks[0], small if region is None else None)
-        stability = mask_iou(main, _tidy(masks[1], None)) if main.any() else 0.0
+        cut = Box(left, top, left + crop.shape[1], top + crop.shape[0])
+        here = Box(box.x1 - left, box.y1 - top, box.x2 - left, box.y2 - top)
+        region = _region(person, (height, width), cut) if person is not None else None
+        main = self._cut(crop, here, region, side_px=self.SIDE_PX, widen=0.0)
+        again = self._cut(crop, here, region, side_px=self.CHECK_SIDE_PX, widen=0.03)
+        small, _ = shrink(crop, self.SIDE_PX)
+        stability = mask_iou(main, _enlarge(again, *main.shape)) if main.any() else 0.0
         whole[top : top + crop.shape[0], left : left + crop.shape[1]] = _enlarge(main, crop.shape[0], crop.shape[1])
         return Segmentation(whole, _contrast(small, main), stability)
 
-    def _cut(self, image: Image, box: Box, region: Floats | None) -> Mask:
+    def _cut(self, crop: Image, box: Box, region: Floats | None, *, side_px: int, widen: float) -> Mask:
+        """The mask at the scale of a copy of at most `side_px`; `widen` lets the box grow by that share."""
         import cv2
 
-        labels = _seeds(image.shape[0], image.shape[1], box, region)
+        image, scale = shrink(crop, side_px)
+        grow_x, grow_y = widen * box.width, widen * box.height
+        local = Box(
+            (box.x1 - grow_x) * scale, (box.y1 - grow_y) * scale, (box.x2 + grow_x) * scale, (box.y2 + grow_y) * scale
+        )
+        if region is not None:
+            region = cv2.resize(region, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
+        labels = _seeds(image.shape[0], image.shape[1], local, region)
         if not ((labels == _FORE) | (labels == _MAYBE_FORE)).any():
             return np.zeros(image.shape[:2], bool)
         if not ((labels == _BACK) | (labels == _MAYBE_BACK)).any():
@@ -86,7 +94,7 @@ class PortableMasker:
         cv2.setRNGSeed(_SEED)  # GrabCut starts with a k-means that draws random centres
         back, fore = np.zeros((1, 65)), np.zeros((1, 65))
         cv2.grabCut(image, labels, None, back, fore, self.ROUNDS, cv2.GC_INIT_WITH_MASK)
-        return np.asarray((labels == _FORE) | (labels == _MAYBE_FORE))
+        return _tidy((labels == _FORE) | (labels == _MAYBE_FORE), fill=region is None)
 
 
 def _owner(box: Box, people: Sequence[Person]) -> Person | None:
@@ -97,21 +105,13 @@ def _owner(box: Box, people: Sequence[Person]) -> Person | None:
     return best if best.face.box.intersection(box) >= 0.5 * best.face.box.area else None
 
 
-def _region(person: Person, size: tuple[int, int], view: Box, small: Image) -> Floats:
-    """A person's probability map cut to a view (full pixels) and resized to the crop the mask is made on."""
-    import cv2
-
+def _region(person: Person, size: tuple[int, int], view: Box) -> Floats:
+    """The part of a person's probability map that lies in a view (pixels of the full image, whose size is given)."""
     height, width = size
     map_h, map_w = person.region.shape
     x1, x2 = int(view.x1 * map_w / width), max(int(view.x1 * map_w / width) + 1, round(view.x2 * map_w / width))
     y1, y2 = int(view.y1 * map_h / height), max(int(view.y1 * map_h / height) + 1, round(view.y2 * map_h / height))
-    part = person.region[y1:y2, x1:x2]
-    resized: Floats = cv2.resize(part, (small.shape[1], small.shape[0]), interpolation=cv2.INTER_LINEAR)
-    return resized
-
-
-def _jitter(box: Box, by: float) -> Box:
-    return Box(box.x1 + by * box.width, box.y1 + by * box.height, box.x2 - by * box.width, box.y2 - by * box.height)
+    return person.region[y1:y2, x1:x2]
 
 
 def _seeds(height: int, width: int, box: Box, region: Floats | None) -> Labels:
@@ -132,7 +132,7 @@ def _seeds(height: int, width: int, box: Box, region: Floats | None) -> Labels:
     return labels
 
 
-def _tidy(mask: Mask, fill: Image | None) -> Mask:
+def _tidy(mask: Mask, *, fill: bool) -> Mask:
     """The largest connected part; `fill` asks for its holes to be closed, as things seldom have any."""
     import cv2
 
@@ -141,7 +141,7 @@ def _tidy(mask: Mask, fill: Image | None) -> Mask:
         return mask
     kept = (labels == 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())).astype(np.uint8)
     kept = cv2.morphologyEx(kept, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
-    if fill is not None:
+    if fill:
         outlines, _ = cv2.findContours(kept, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
         cv2.drawContours(kept, outlines, -1, 1, -1)
     return np.asarray(kept > 0)
