@@ -87,7 +87,9 @@ def tree_of(text: str) -> Any | None:
 
     if not text.strip():
         return None
-    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=False)
+    # comments and processing instructions count as nodes and disturb what looks at neighbours (trafilatura loses
+    # paragraphs beside them)
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     try:
         # an encoding declaration in the text would be believed over the parser's
         found = lxml.html.document_fromstring(text.encode("utf-8", errors="ignore"), parser=parser)
