@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.core.schema import DateWitness, ImageClaim
 from engine.news.dates import parse_date
+from engine.news.page.captions import MAX_CAPTION_CHARS
 from engine.news.page.markup import decode
 from engine.news.page.pictures import PICTURE_SUFFIX, fold_key, is_never_a_photo, size_in
 from engine.news.page.witnesses import witness
@@ -103,7 +104,7 @@ def _entry(raw: Any, feed_url: str, latest: datetime | None) -> FeedEntry | None
 
 
 def _summary(raw: Any) -> str:
-    """The summary; a media:description that feedparser put in its place is recognised by the media group."""
+    """The summary, else the content."""
     content = raw.get("content") or ()
     return str(raw.get("summary") or (content[0].get("value", "") if content else ""))
 
@@ -162,10 +163,8 @@ def _images(raw: Any, base: str) -> tuple[ImageClaim, ...]:
         for tag in re.findall(r"<img\b[^>]*>", text, re.I):
             attributes = dict(re.findall(r"([\w-]+)\s*=\s*[\"']([^\"']*)[\"']", tag))
             found += _claim({**attributes, "medium": "image"}, "src", base, media=True)
-    caption = ""
-    if len(found) == 1 or len({fold_key(claim.url) for claim in found}) == 1:
-        described = raw.get("media_description") or raw.get("media_text") or ""
-        caption = _text(str(described)) if isinstance(described, str) else ""
+    # a caption describes one picture; with several it is not known which
+    caption = _described(raw) if len({fold_key(claim.url) for claim in found}) == 1 else ""
     credit = next(
         (str(item.get("content", "")) for item in raw.get("media_credit") or () if isinstance(item, dict)), ""
     )
@@ -178,6 +177,15 @@ def _images(raw: Any, base: str) -> tuple[ImageClaim, ...]:
         claim.model_copy(update={"caption": caption, "credit": _text(credit)}) if caption or credit else claim
         for claim in best.values()
     )
+
+
+def _described(raw: Any) -> str:
+    """media:description, which feedparser files under the entry's content as plain text."""
+    if not (raw.get("media_content") or raw.get("media_thumbnail")):
+        return ""
+    parts = [part for part in raw.get("content") or () if part.get("type") == "text/plain"]
+    text = _text(str(parts[0].get("value", ""))) if parts else ""
+    return text if len(text) <= MAX_CAPTION_CHARS else ""
 
 
 def _claim(item: Mapping[str, Any], key: str, base: str, *, media: bool) -> list[ImageClaim]:
