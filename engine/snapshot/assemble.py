@@ -34,7 +34,8 @@ _LIBRARIES = ("nest-data-engine", "datasets", "huggingface_hub", "pyarrow", "pil
 @dataclass(frozen=True, slots=True)
 class Edition:
     """Everything about a snapshot that is not a row. `hub_repo` is owner/name or ""; `funnel` gives the steps for
-    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with."""
+    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with; `compare_with`
+    gives errata beyond `errata` for the digests of the written rows by id."""
 
     window: Window
     config: SnapshotSection
@@ -49,6 +50,7 @@ class Edition:
     earlier: Sequence[Path] = ()
     measured: Mapping[str, str] = field(default_factory=dict)
     sources_policy: str = ""
+    compare_with: Callable[[Mapping[str, bytes]], Sequence[Erratum]] = lambda digests: ()
 
 
 def edition_of(manifest: SnapshotManifest, **changes: Any) -> Edition:
@@ -80,6 +82,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
     found, traces = Statistics(), Traces()
     used: set[ModelRef] = set(edition.models)
     templates = 0
+    ids: list[str] = []
     digests: tuple[list[bytes], list[bytes]] = ([], [])
     default, origin = default_features(config.publish), provenance_features()
     group, shard = config.row_group_bytes, config.max_shard_bytes
@@ -90,6 +93,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
         for row in _ascending(rows):
             data.write(row.default, row.size_bytes)
             provenance.write(row.provenance, len(repr(row.provenance)))
+            ids.append(row.id)
             digests[0].append(row_digest(row.default))
             digests[1].append(row_digest(row.provenance))
             found.add(row.provenance, answer=row.default["answer"])
@@ -99,6 +103,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
     steps = tuple(edition.funnel(found.rows))
     models = tuple(sorted(used, key=lambda item: (item.role, item.name, item.version, item.weights_sha256)))
     shared = overlaps(traces, edition.earlier)
+    errata = (*edition.errata, *edition.compare_with(dict(zip(ids, digests[0], strict=True))))
     facts = CardFacts(
         window=edition.window,
         config=config,
@@ -108,7 +113,8 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
         supersedes=edition.supersedes,
         funnel=steps,
         models=models,
-        errata=edition.errata,
+        errata=errata,
+        tombstones=tuple(sorted(edition.tombstones)),
         overlaps=shared,
         template_questions=templates,
         data_bytes=data.num_bytes,
@@ -137,7 +143,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
             portable=found.portable > 0,
             template_questions=templates,
             supersedes=edition.supersedes,
-            errata=tuple(edition.errata),
+            errata=errata,
             overlaps=shared,
             tombstones=tuple(sorted(edition.tombstones)),
             publish=config.publish,

@@ -16,6 +16,7 @@ from engine.core.protocols import Blobs
 from engine.core.schema import Erratum, FunnelStep, ModelRef, Rejected, Sample, SnapshotManifest, Stage, Window
 from engine.snapshot.assemble import VERSION, Edition, assemble
 from engine.snapshot.names import repo_id
+from engine.snapshot.revise import changed_rows
 from engine.snapshot.rows import Row, make_row
 
 __all__ = ["VERSION", "build"]
@@ -43,6 +44,8 @@ def build(
     earlier: Sequence[Path] = (),
     measured: Mapping[str, str] | None = None,
     sources_policy: str = "",
+    previous: Path | None = None,
+    because: str = "built again from other input or settings",
     workers: int = 2,
 ) -> SnapshotManifest:
     """Write the folder and return its manifest, which is also `snapshot.json`, the last file written.
@@ -52,7 +55,9 @@ def build(
     own step is added, with `rejected` (what the join left out) and the rows that could not be written. `models` are
     named beside those in the annotations and the question writers. `measured` holds label and result of what was
     checked by hand, `sources_policy` a sentence on how the sources were read; both stand on the card as they are.
-    `workers` threads prepare pictures; the result does not depend on their number.
+    `previous` is the folder of the revision that this one replaces: its differences are added to the errata with the
+    reason `because`, which a push needs to replace it. `workers` threads prepare pictures; the result does not
+    depend on their number.
 
     Raises `TerminalError` if a blob is damaged, an id comes twice, the disk is full, or what is loaded back with
     `load_dataset` is not what was to be written.
@@ -81,6 +86,9 @@ def build(
         earlier=earlier,
         measured=measured or {},
         sources_policy=sources_policy,
+        compare_with=lambda found: (
+            changed_rows(previous, found, revision=revision, because=because) if previous else ()
+        ),
     )
     return assemble(folder, rows(), edition)
 

@@ -47,6 +47,7 @@ class CardFacts:
     funnel: Sequence[FunnelStep]
     models: Sequence[ModelRef]
     errata: Sequence[Erratum]
+    tombstones: Sequence[str]
     overlaps: Sequence[Overlap]
     template_questions: int
     data_bytes: int
@@ -177,6 +178,7 @@ def _body(facts: CardFacts) -> dict[str, Any]:
         "models": [{name: _cell(value) for name, value in model.model_dump().items()} for model in facts.models],
         "overlaps": facts.overlaps,
         "errata": [{name: _cell(value) for name, value in item.model_dump().items()} for item in facts.errata],
+        "tombstones": len(facts.tombstones),
         "license": facts.config.license,
         "contact": facts.config.contact,
         "no_contact": NO_CONTACT,

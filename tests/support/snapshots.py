@@ -42,9 +42,11 @@ CONFIG = SnapshotSection(contact="removal@nest.example")
 NAMES = ("Ilse Brandvik", "Tomás Okafor", "Skarv Line Two", "Mirelle Dubòs", "Halden 9")
 
 
-def picture(seed: int, *, width: int = 64, height: int = 48) -> np.ndarray:
-    """A smooth coloured picture, upright RGB (H, W, 3) uint8, different for every seed."""
+def picture(seed: int, *, width: int = 64, height: int = 48, noise: bool = False) -> np.ndarray:
+    """A smooth or noisy coloured picture, upright RGB (H, W, 3) uint8, different for every seed."""
     rng = np.random.default_rng(seed)
+    if noise:
+        return rng.integers(0, 256, size=(height, width, 3), dtype=np.uint8)
     small = rng.integers(0, 256, size=(4, 5, 3), dtype=np.uint8)
     return np.asarray(PilImage.fromarray(small).resize((width, height), PilImage.Resampling.BICUBIC))
 
@@ -65,6 +67,7 @@ def records(
     images_per_article: int = 1,
     width: int = 64,
     height: int = 48,
+    noise: bool = False,
 ) -> tuple[list[Article], list[Question], list[Annotation]]:
     """`count` articles with one question and its masks each."""
     articles, questions, annotations = [], [], []
@@ -72,7 +75,7 @@ def records(
         number = seed + n
         refs = []
         for k in range(images_per_article):
-            data = jpeg(picture(number * 10 + k, width=width, height=height))
+            data = jpeg(picture(number * 10 + k, width=width, height=height, noise=noise))
             sha256 = blobs.put(data, "jpg")
             refs.append(
                 ImageRef(
