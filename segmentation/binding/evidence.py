@@ -54,9 +54,9 @@ def position(scene: Scene, name: Named) -> Opinion | None:
         return None
     boxes = {index: scene.candidates[index].box for index in pool}
     chosen, lead = _placed(place, boxes, scene.image.shape[1])
-    if chosen is None or chosen not in eligible:
-        return None
-    scores = {index: 1.0 if index == chosen else 1.0 - lead for index in eligible}
+    if chosen is None or (chosen not in eligible and len(pool) != len(scene.names)):
+        return None  # a stranger stands there
+    scores = {index: 1.0 if index == chosen else 1.0 - lead for index in {*eligible, chosen}}
     return Opinion("position", scores, lead, f"'{name.entity.position}' among {len(pool)} boxes")
 
 
