@@ -49,29 +49,47 @@ class Canvas:
         self._rgb = np.zeros((height * SCALE, width * SCALE, 3), np.float32)
         self._alpha = np.zeros((height * SCALE, width * SCALE), np.float32)
 
-    def _stencil(self, kind: str, points: Sequence[float], *, radius: float = 0.0, line: float = 0.0) -> Floats:
-        sheet = PilImage.new("L", (self.width * SCALE, self.height * SCALE), 0)
-        draw = ImageDraw.Draw(sheet)
+    def _draw(
+        self,
+        kind: str,
+        points: Sequence[float],
+        fill: Colour | Floats,
+        opacity: float,
+        *,
+        radius: float = 0.0,
+        line: float = 0.0,
+    ) -> None:
+        """Draw a shape on a small sheet around it, then lay that on the picture."""
         scaled = [p * SCALE for p in points]
         stroke = max(1, round(line * SCALE))
+        height, width = self._alpha.shape
+        left, right = int(min(scaled[::2])) - stroke - 2, int(max(scaled[::2])) + stroke + 3
+        top, bottom = int(min(scaled[1::2])) - stroke - 2, int(max(scaled[1::2])) + stroke + 3
+        left, right, top, bottom = max(left, 0), min(right, width), max(top, 0), min(bottom, height)
+        if left >= right or top >= bottom:
+            return
+        moved = [p - (left, top)[k % 2] for k, p in enumerate(scaled)]
+        sheet = PilImage.new("L", (right - left, bottom - top), 0)
+        draw = ImageDraw.Draw(sheet)
         if kind == "box":
-            draw.rounded_rectangle(scaled, radius * SCALE, fill=255)
+            draw.rounded_rectangle(moved, radius * SCALE, fill=255)
         elif kind == "oval":
-            draw.ellipse(scaled, fill=255)
+            draw.ellipse(moved, fill=255)
         elif kind == "ring":
-            draw.ellipse(scaled, outline=255, width=stroke)
+            draw.ellipse(moved, outline=255, width=stroke)
         elif kind == "poly":
-            draw.polygon(scaled, fill=255)
+            draw.polygon(moved, fill=255)
         else:
-            draw.line(scaled, fill=255, width=stroke, joint="curve")
-        return np.asarray(np.asarray(sheet) / 255.0, np.float32)
+            draw.line(moved, fill=255, width=stroke, joint="curve")
+        self._lay(np.asarray(np.asarray(sheet) / 255.0, np.float32), top, left, fill, opacity)
 
-    def _fill(self, stencil: Floats, fill: Colour | Floats, opacity: float) -> None:
+    def _lay(self, stencil: Floats, top: int, left: int, fill: Colour | Floats, opacity: float) -> None:
         ys, xs = np.flatnonzero(stencil.any(1)), np.flatnonzero(stencil.any(0))
         if not ys.size:
             return
-        rows, cols = slice(ys[0], ys[-1] + 1), slice(xs[0], xs[-1] + 1)
-        cover = stencil[rows, cols] * opacity
+        cover = stencil[ys[0] : ys[-1] + 1, xs[0] : xs[-1] + 1] * opacity
+        rows = slice(top + ys[0], top + ys[-1] + 1)
+        cols = slice(left + xs[0], left + xs[-1] + 1)
         if isinstance(fill, tuple):
             paint = np.broadcast_to(np.array(fill, np.float32), (*cover.shape, 3))
         else:
@@ -83,25 +101,25 @@ class Canvas:
         self, x1: float, y1: float, x2: float, y2: float, fill: Colour | Floats, *, r: float = 0, o: float = 1
     ) -> None:
         """A rectangle with corners of radius `r` and opacity `o`."""
-        self._fill(self._stencil("box", (x1, y1, x2, y2), radius=r), fill, o)
+        self._draw("box", (x1, y1, x2, y2), fill, o, radius=r)
 
     def oval(self, x: float, y: float, rx: float, ry: float, fill: Colour | Floats, *, o: float = 1) -> None:
         """An ellipse around (x, y)."""
-        self._fill(self._stencil("oval", (x - rx, y - ry, x + rx, y + ry)), fill, o)
+        self._draw("oval", (x - rx, y - ry, x + rx, y + ry), fill, o)
 
     def ring(
         self, x: float, y: float, rx: float, ry: float, fill: Colour | Floats, *, line: float, o: float = 1
     ) -> None:
         """The outline of an ellipse, `line` pixels thick, inside its box."""
-        self._fill(self._stencil("ring", (x - rx, y - ry, x + rx, y + ry), line=line), fill, o)
+        self._draw("ring", (x - rx, y - ry, x + rx, y + ry), fill, o, line=line)
 
     def poly(self, points: Sequence[tuple[float, float]], fill: Colour | Floats, *, o: float = 1) -> None:
         """A filled polygon."""
-        self._fill(self._stencil("poly", [v for p in points for v in p]), fill, o)
+        self._draw("poly", [v for p in points for v in p], fill, o)
 
     def line(self, points: Sequence[tuple[float, float]], fill: Colour, *, w: float = 2, o: float = 1) -> None:
         """A line through the points, `w` pixels wide."""
-        self._fill(self._stencil("line", [v for p in points for v in p], line=w), fill, o)
+        self._draw("line", [v for p in points for v in p], fill, o, line=w)
 
     def grain(self, amount: float, *, rng: np.random.Generator, cell: int = 4) -> None:
         """Roughen everything drawn so far by `amount` grey levels."""
