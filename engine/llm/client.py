@@ -15,32 +15,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from engine.core.config import LlmSection
 from engine.core.errors import ConfigError, NestError, QuotaExhausted, TransientError
 from engine.core.protocols import ChatReply, ChatRequest
 from engine.llm import wire
+from engine.llm.asking import STORED, Asking, chat_settings, outcome_of, reply_of, tokens_of
 from engine.llm.cache import ReplyCache, request_digest
 from engine.llm.endpoint import Answer, Endpoint
 from engine.llm.ledger import Ledger
 from engine.llm.retry import Advice, advise, backoff_s
-from engine.llm.structured import NotStructured, read_object
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-#: A cut reply is asked for again with a doubled limit this often.
-LONGER_TRIES = 2
 #: A server that answers 200 without a reply is asked again this often; then the item is given up.
 EMPTY_TRIES = 3
-_STORED = frozenset({"ok", "refused", "truncated", "filtered", "empty", "invalid"})
 
 
-def chat_settings(config: LlmSection) -> dict[str, Any]:
-    """What of the config decides a reply, beside the request; part of each request's digest."""
-    return {key: value for key, value in config.keyed().items() if key != "sees_images"}
-
-
-class OpenAIChat:
+class OpenAIChat(Asking):
     """A chat model behind an OpenAI-compatible endpoint; use as `async with`.
 
     Raises `ConfigError` at once for a missing model, key or price. `environ` is only read for `OPENAI_BASE_URL`.
@@ -81,28 +72,10 @@ class OpenAIChat:
     async def __aexit__(self, *_: object) -> None:
         await self.endpoint.close()
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """A reply, from the cache if it was ever paid for.
-
-        A cut reply is asked for again with a higher limit, an unusable one once with the complaint added; a refusal
-        is final. Raises `TransientError`, `QuotaExhausted`, `BudgetSpent`, `ConfigError`.
-        """
-        asked = request
-        reply = await self._shared(asked)
-        for _ in range(LONGER_TRIES):
-            if reply.status != "truncated":
-                break
-            asked = replace(asked, max_tokens=asked.max_tokens * 2)
-            reply = await self._shared(asked)
-        if reply.status == "invalid":
-            told = f"Your last reply could not be used: {reply.detail}. Reply again with the JSON object only."
-            reply = await self._shared(replace(asked, user=f"{asked.user}\n\n{told}"))
-        return reply
-
     # ------------------------------------------------------------ one request
 
-    async def _shared(self, request: ChatRequest) -> ChatReply:
-        """The same request asked twice at a time is sent once."""
+    async def once(self, request: ChatRequest) -> ChatReply:
+        """The reply to exactly this request; asked twice at a time it is sent once."""
         digest = request_digest(request, self._settings)
         stored = self.cache.get(digest)
         if stored is not None:
@@ -136,9 +109,9 @@ class OpenAIChat:
             await self._wait_for_others()
             answer, dialect = await self._paid_exchange(request)
             if answer.status == 200:
-                outcome = self._outcome(answer)
+                outcome = outcome_of(answer.json(), self.config)
                 reply = self._reply(request, outcome)
-                if reply.status in _STORED:
+                if reply.status in STORED:
                     self._good_answers += 1
                     await asyncio.to_thread(self.cache.put, digest, reply, raw=answer.json())
                     return reply
@@ -206,8 +179,8 @@ class OpenAIChat:
         tokens_in = tokens_out = 0
         usd: float | None = 0.0
         if answer.status == 200:
-            outcome = self._outcome(answer)
-            tokens_in, tokens_out = _counts(request, outcome)
+            outcome = outcome_of(answer.json(), self.config)
+            tokens_in, tokens_out = tokens_of(outcome, guessed_in=wire.estimate_tokens(request))
             usd = self.ledger.price(self.name, tokens_in, tokens_out)
         self.ledger.record(
             kind="llm",
@@ -220,31 +193,10 @@ class OpenAIChat:
             failed=answer.status != 200,
         )
 
-    # ------------------------------------------------------------ reading
-
-    def _outcome(self, answer: Answer) -> wire.Outcome:
-        found = answer.json()
-        if found is None:
-            return wire.Outcome("error", detail="HTTP 200 with something that is not a JSON object")
-        return wire.read_chat(found) if self.config.api == "chat" else wire.read_responses(found)
-
     def _reply(self, request: ChatRequest, outcome: wire.Outcome) -> ChatReply:
-        tokens_in, tokens_out = _counts(request, outcome)
-        reply = ChatReply(
-            status=outcome.status,
-            text=outcome.text,
-            model=outcome.model or self.name,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            usd=self.ledger.price(self.name, tokens_in, tokens_out) or 0.0,
-            detail=outcome.detail,
-        )
-        if reply.status != "ok" or request.schema is None:
-            return reply
-        try:
-            return replace(reply, data=read_object(reply.text, request.schema))
-        except NotStructured as error:
-            return replace(reply, status="invalid", detail=str(error))
+        guessed = wire.estimate_tokens(request)
+        usd = self.ledger.price(self.name, *tokens_of(outcome, guessed_in=guessed))
+        return reply_of(outcome, schema=request.schema, guessed_in=guessed, model=self.name, usd=usd)
 
     # ------------------------------------------------------------ waiting and stopping
 
@@ -296,12 +248,3 @@ class OpenAIChat:
     def _raise_stop(self) -> None:
         if self._stopped is not None:
             raise type(self._stopped)(str(self._stopped))
-
-
-def _counts(request: ChatRequest, outcome: wire.Outcome) -> tuple[int, int]:
-    """Tokens in and out; guessed upwards where the server does not count, so that nothing looks free."""
-    if outcome.status == "error":
-        return outcome.tokens_in or 0, outcome.tokens_out or 0
-    tokens_in = outcome.tokens_in if outcome.tokens_in is not None else wire.estimate_tokens(request)
-    tokens_out = outcome.tokens_out if outcome.tokens_out is not None else len(outcome.text.encode()) // 3
-    return tokens_in, tokens_out

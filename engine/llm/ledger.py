@@ -181,9 +181,13 @@ class Ledger:
 
     def check(self, *, usd: float = 0.0) -> None:
         """For callers that wait for nothing (search, vision): raise `BudgetSpent` if `usd` more is too much."""
-        reason = self._over(usd, 0)
+        reason = self.too_much(usd=usd)
         if reason is not None:
             raise BudgetSpent(reason)
+
+    def too_much(self, *, usd: float = 0.0, tokens: int = 0) -> str | None:
+        """Why that much more would pass a limit, or None."""
+        return self._over(usd, tokens)
 
     def record(
         self,
@@ -197,8 +201,14 @@ class Ledger:
         seconds: float = 0.0,
         failed: bool = False,
         requests: int = 1,
+        reference: str = "",
     ) -> None:
-        """Count a call that was made; `usd` None means that its price is not known."""
+        """Count calls that were made; `usd` None means that their price is not known.
+
+        With a `reference` (a batch's id) they are counted once, whatever is killed in between.
+        """
+        if reference and self._is_entered(reference):
+            return
         part = Totals(requests, int(failed), tokens_in, tokens_out, usd or 0.0, int(usd is None), seconds)
         self._by_purpose[purpose] = self._by_purpose.get(purpose, Totals()).plus(part)
         if self.folder is None:
@@ -215,6 +225,7 @@ class Ledger:
                 "tokens_out": tokens_out,
                 "usd": usd,
                 "seconds": round(seconds, 3),
+                **({"reference": reference} if reference else {}),
             }
         )
         _append(self._month_file(), line)
@@ -235,6 +246,12 @@ class Ledger:
                     "run again next month"
                 )
         return None
+
+    def _is_entered(self, reference: str) -> bool:
+        if self.folder is None:
+            return False
+        wanted = f'"reference":{json.dumps(reference)}'.encode()
+        return any(wanted in path.read_bytes() for path in sorted(self.folder.glob("*.jsonl")))
 
     def _month_file(self) -> Path:
         assert self.folder is not None

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from support.llm_batches import Batches
 from support.llm_writer import write_reply
 
 Body = Mapping[str, Any]
@@ -120,6 +121,7 @@ class LlmServer:
         self.most_in_flight = 0
         self.tokens_in = 0
         self.tokens_out = 0
+        self.batches = Batches(self._answer_in_batch)
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -159,6 +161,10 @@ class LlmServer:
         text, tokens = write_reply(body)
         make = response_body if path.endswith("/responses") else completion_body
         return Scripted(body=make(text, tokens=tokens, model=str(body.get("model"))))
+
+    def _answer_in_batch(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        scripted = self.answer(path, body)
+        return scripted.status, scripted.body
 
     def _refused_format(self, body: Body) -> Scripted | None:
         told = body.get("response_format") or (body.get("text") or {}).get("format") or {}
@@ -218,14 +224,18 @@ class _Handler(BaseHTTPRequestHandler):
         if path in ("/chat/completions", "/responses"):
             self.complete(path, json.loads(raw))
         else:
-            self.send(Scripted(404, {"error": {"message": f"no such path: {path}"}}))
+            self.other("POST", path, raw)
+
+    def other(self, method: str, path: str, raw: bytes = b"") -> None:
+        status, body = self.server.owner.batches.handle(method, path, raw, self.headers.get("content-type", ""))
+        self.send(Scripted(status, body.decode() if isinstance(body, bytes) else body))
 
     def do_GET(self) -> None:
         path = self.path.removeprefix("/v1")
         if path == "/models":
             self.send(Scripted(200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]}))
         else:
-            self.send(Scripted(404, {"error": {"message": f"no such path: {path}"}}))
+            self.other("GET", path)
 
     def complete(self, path: str, body: dict[str, Any]) -> None:
         owner = self.server.owner
