@@ -111,7 +111,24 @@ def _orientation(picture: PilImage.Image) -> int:
 
 
 def _is_plain(picture: PilImage.Image) -> bool:
-    return picture.format == "JPEG" and picture.mode == "RGB" and _orientation(picture) == 1
+    return (
+        picture.format == "JPEG"
+        and picture.mode == "RGB"
+        and _orientation(picture) == 1
+        and _is_srgb(picture.info.get("icc_profile"))
+    )
+
+
+def _is_srgb(profile: bytes | None) -> bool:
+    """Whether colours need no conversion; bytes with another profile would look wrong once it is left out."""
+    if not profile:
+        return True
+    try:
+        name = ImageCms.getProfileDescription(ImageCms.ImageCmsProfile(io.BytesIO(profile)))
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        # a profile that cannot be read changes no pixels here either
+        return True
+    return "srgb" in name.lower()
 
 
 def _to_rgb(picture: PilImage.Image) -> Image:
