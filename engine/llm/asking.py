@@ -30,14 +30,16 @@ class Asking(ABC):
     """A chat model that asks again where that helps."""
 
     name: str
+    sees_images: bool = False
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """A reply, from the cache if it was ever paid for.
 
         A cut reply is asked for again with a higher limit, an unusable one once with the complaint added; a refusal
-        is final. Raises `TransientError`, `QuotaExhausted`, `BudgetSpent`, `ConfigError`.
+        is final. Pictures are sent only to a model that takes them (`[llm] sees_images`). Raises `TransientError`,
+        `QuotaExhausted`, `BudgetSpent`, `ConfigError`.
         """
-        asked = request
+        asked = request if self.sees_images else replace(request, images=())
         reply = await self.once(asked)
         for _ in range(LONGER_TRIES):
             if reply.status != "truncated":

@@ -52,6 +52,7 @@ class OpenAIChat(Asking):
             raise ConfigError(f"{KEY_VARIABLE} is not set: the model '{config.model}' needs the endpoint's key there")
         self.config = config
         self.name = config.model
+        self.sees_images = config.sees_images
         self.endpoint = Endpoint(config, api_key=api_key, environ=os.environ if environ is None else environ)
         self.ledger = ledger or Ledger()
         self.ledger.adopt(config)

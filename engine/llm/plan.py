@@ -29,6 +29,7 @@ class PlanningChat(Asking):
 
     def __init__(self, config: LlmSection, *, cache: Path) -> None:
         self.name = config.model
+        self.sees_images = config.sees_images
         self.wanted: dict[str, ChatRequest] = {}
         self.answered = 0
         self._settings = chat_settings(config)

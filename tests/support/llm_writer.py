@@ -20,7 +20,7 @@ from engine.questions.writers.template import write_from_text
 def write_reply(body: Mapping[str, Any]) -> tuple[str, tuple[int, int]]:
     """The reply's text and its tokens in and out, for a body of /chat/completions or /responses."""
     system, user = texts_of(body)
-    found = re.search(r"^Title: (.*?)\n\n(Picture 1: .*?)\n\nText:\n(.*)", user, re.S)
+    found = re.search(r"^Title: (.*?)\n\n(Picture 1: .*?)\n\nText:\n(.*)", user, re.S | re.M)
     if found is None:
         reply = short_answer(user)
     else:

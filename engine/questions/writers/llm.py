@@ -16,6 +16,7 @@ from engine.llm.prompts import Prompt, load_prompt
 from engine.questions.aliases import aliases_of
 from engine.questions.captions import read_caption
 from engine.questions.draft import Draft
+from engine.questions.facts import surname_of
 from engine.questions.lexicon import PRODUCT_PHRASES
 from engine.questions.text import fold, level, sentences
 
@@ -162,7 +163,7 @@ def _draft(pair: Mapping[str, Any], article: Article, images: Sequence[ImageRef]
     answer = level(str(pair["answer"]))
     kind = cast(EntityType, pair["entity_type"])
     told = read_caption(image.caption, text=article.text)
-    same = next((entity for entity in told if fold(entity.name) == fold(answer)), None)
+    same = next((entity for entity in told if _is_named(entity, answer)), None)
     phrase = level(str(pair.get("phrase") or "")).lower()
     if kind == "person":
         phrase = "person"
@@ -184,6 +185,12 @@ def _draft(pair: Mapping[str, Any], article: Article, images: Sequence[ImageRef]
         entities=entities,
         aliases=_aliases(pair, answer, kind, article, entities),
     )
+
+
+def _is_named(entity: Entity, answer: str) -> bool:
+    """By the whole name, or a person by the surname alone."""
+    surname = surname_of(entity.name) if entity.type == "person" else ""
+    return fold(answer) in {fold(entity.name), fold(surname)} - {""}
 
 
 def _entity(name: str, kind: EntityType, phrase: str, position: str, order: int) -> Entity:

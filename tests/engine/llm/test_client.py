@@ -116,9 +116,13 @@ async def test_responses_reply_kinds(tmp_path: Path, change: dict[str, Any], sta
 
 
 async def test_pictures_travel_as_data_urls(tmp_path: Path) -> None:
+    request = ChatRequest("s", "u", SCHEMA, images=(b"\x89PNG....", b"\xff\xd8\xff..."))
     with LlmServer(reply=lambda body: completion(GOOD)) as server:
-        async with chat(server, tmp_path) as client:
-            await client.complete(ChatRequest("s", "u", SCHEMA, images=(b"\x89PNG....", b"\xff\xd8\xff...")))
+        async with chat(server, tmp_path, sees_images=True) as client:
+            await client.complete(request)
+        async with chat(server, tmp_path) as blind:
+            await blind.complete(request)
+    assert server.bodies[1]["messages"][1]["content"] == "u"
     content = server.bodies[0]["messages"][1]["content"]
     kinds = [part["image_url"]["url"].split(";")[0] for part in content if part["type"] == "image_url"]
     assert kinds == ["data:image/png", "data:image/jpeg"]
