@@ -14,7 +14,6 @@ import json
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import ClassVar, Literal
 
