@@ -37,8 +37,8 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
     if not config.is_file():
         write_atomic(config, CONFIG.encode())
     with SamplePublishers() as server:
-        overrides = sample_overrides(server.port)
-        run = run_for(load_config(config, environ={}, overrides=overrides), WINDOW)
+        overrides = {**sample_overrides(server.port), "score.known_truth": "sample"}
+        run = run_for(load_config(config, environ={}, overrides=overrides), WINDOW, revise=True)
         if all_done(run):
             console.say(f"the demo is finished, nothing to do; remove {home} to run it again.")
         else:
@@ -49,7 +49,7 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
     if as_json:
         print_json({**summary(run), "mask_quality": quality})
         return
-    show_result(run)
+    show_result(run, hint=False)
     console.say(
         f"masks     mean IoU {quality['mean_iou']:.3f} against the known truth; {quality['accepted']} of "
         f"{quality['answerable']} answerable pairs accepted, {quality['wrong_entity']} bound to the wrong entity"

@@ -12,7 +12,7 @@ from flows.run import Run
 from flows.stages import push, score, snapshot
 
 
-def show_result(run: Run, *, as_json: bool = False) -> None:
+def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
     """Funnel, scores and paths of a window, on stderr; as one JSON object on stdout where asked for."""
     built = snapshot.manifest(snapshot.folder(run))
     if as_json:
@@ -32,6 +32,8 @@ def show_result(run: Run, *, as_json: bool = False) -> None:
         console.say(f"report    {page / 'report.html'}")
     if built and push.repository(run):
         console.say(f"hub       {push.repository(run)}")
+    if not hint:
+        return
     if not built:
         next_step(f"nest status --window {run.window.label}")
     elif not push.repository(run):

@@ -14,6 +14,7 @@ from engine.core.schema import Article
 from flows.run import Run
 
 if TYPE_CHECKING:
+    from engine.core.config import LlmSection
     from engine.llm.client import OpenAIChat
     from engine.news.deps import NewsDeps
     from engine.questions.ask import AskDeps
@@ -45,19 +46,15 @@ async def news_deps(run: Run) -> AsyncIterator[NewsDeps]:
 
 @asynccontextmanager
 async def ask_deps(run: Run, articles: Sequence[Article]) -> AsyncIterator[AskDeps]:
-    """The writer that the config names, with a chat model behind it if it needs one."""
-    from engine.questions.ask import AskDeps
-    from engine.questions.index import NewsIndex
-    from engine.questions.writers import make_writer, uses_chat
+    """The writer and the checks that the config names, with the chat models they need."""
+    from engine.questions.deps import blind_llm, make_deps, needs_chat
 
+    config = run.config
     async with AsyncExitStack() as stack:
-        chat = None
-        if uses_chat(run.config.ask):
-            chat = await stack.enter_async_context(_chat(run))
-        blobs = run.home.blobs
-        yield AskDeps(
-            writer=make_writer(run.config.ask, chat=chat, blobs=blobs), blobs=blobs, index=NewsIndex(articles)
-        )
+        chat = await stack.enter_async_context(_chat(run)) if needs_chat(config.ask) else None
+        section = blind_llm(config.ask, config.llm)
+        blind = await stack.enter_async_context(_chat(run, section)) if section else None
+        yield make_deps(config.ask, config.llm, chat=chat, blind=blind, blobs=run.home.blobs, articles=articles)
 
 
 def annotate_deps(run: Run) -> AnnotateDeps:
@@ -100,12 +97,12 @@ async def inference_deps(run: Run) -> AsyncIterator[InferenceDeps]:
         )
 
 
-def _chat(run: Run) -> OpenAIChat:
+def _chat(run: Run, section: LlmSection | None = None) -> OpenAIChat:
     from engine.llm.client import OpenAIChat
     from engine.llm.ledger import Ledger
 
     ledger = Ledger(run.home.root / "ledger")
-    return OpenAIChat(run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
+    return OpenAIChat(section or run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
 
 
 def index_digest(run: Run) -> str:

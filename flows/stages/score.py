@@ -154,10 +154,10 @@ def report(run: Run) -> ScoreReport | None:
 
 def table(run: Run) -> str:
     """The score table in plain text, "" if there is none."""
-    from inference.report.terminal import score_table
+    from inference.report.text import terminal
 
     found = report(run)
-    return score_table(found) if found else ""
+    return terminal(found) if found else ""
 
 
 def figures(run: Run) -> list[dict[str, Any]]:

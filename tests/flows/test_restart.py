@@ -1,0 +1,115 @@
+"""Killed at any moment, a run goes on: the snapshot is the same to the byte, and no reply is paid twice."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.week import WINDOW, Week, digests, ready_database, rubbish
+
+# A few pages of one publisher keep each run short; what is killed is the same code.
+SMALL = {"collect.limit": 9, "score.segmenters": ["portable"], "ask.batch_articles": 2, "annotate.shard_images": 2}
+NAME = f"NEST_{WINDOW}.pilot9"
+STAGES = ("collect", "ask", "annotate", "snapshot")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Week:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with Week(folder, overrides=SMALL) as week:
+        for stage in STAGES:
+            week.nest(stage, "--window", WINDOW)
+        assert week.llm.answered == len(week.llm.seen) > 3
+    return week
+
+
+def _snapshot(week: Week) -> dict[str, str]:
+    found = digests(week.home / "snapshots" / NAME)
+    assert "snapshot.json" in found
+    return found
+
+
+@pytest.mark.slow
+def test_killed_in_every_stage_through_the_flow(undisturbed: Week, tmp_path: Path) -> None:
+    with Week(tmp_path, latency_s=0.3, overrides=SMALL) as week:
+        ready_database(week.home, tmp_path / "cache")
+        window = week.home / "windows" / WINDOW
+
+        def there(pattern: str) -> Callable[[], bool]:
+            return lambda: any(window.glob(pattern))
+
+        command = ("refresh", "--window", WINDOW)
+        moments = {
+            "collect": there("collect/*/found/manifest.json"),
+            "ask": lambda: week.llm.answered >= 1,
+            "annotate": there("annotate/*/shards/00000/manifest.json"),
+            "snapshot": there("annotate/*/manifest.json"),
+            "score": lambda: (week.home / "predictions").is_dir(),
+        }
+        for stage, reached in moments.items():
+            assert week.kill_when(command, reached, after_s=0.05), f"the run ended before it was killed in {stage}"
+            assert week.servers_left() == []
+        week.nest(*command)
+        assert _snapshot(week) == _snapshot(undisturbed)
+        assert week.paid_twice() == []
+        assert rubbish(week.home) == []
+        assert week.servers_left() == []
+
+        again = week.nest(*command)
+        assert "nothing to do" in again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.chaos
+def test_killed_at_random_moments(undisturbed: Week, tmp_path: Path) -> None:
+    """Kills on the stages' own commands; NEST_CHAOS says how many (a handful by default)."""
+    kills = int(os.environ.get("NEST_CHAOS", "6"))
+    moments = random.Random(20261116)
+    with Week(tmp_path, latency_s=0.2, overrides=SMALL) as week:
+        done = 0
+        while done < kills:
+            run = week.start("snapshot", "--window", WINDOW)
+            try:
+                run.wait(timeout=moments.uniform(1.0, 12.0))
+            except subprocess.TimeoutExpired:
+                done += week.kill(run)
+            else:
+                break  # finished before it was killed
+        week.nest("snapshot", "--window", WINDOW)
+        assert _snapshot(week) == _snapshot(undisturbed)
+        assert week.paid_twice() == []
+        assert rubbish(week.home) == []
+
+
+def test_a_finished_window_answers_before_prefect_is_imported(undisturbed: Week) -> None:
+    with Week(undisturbed.folder, overrides=SMALL) as week:
+        code = (
+            "import sys\nfrom flows.cli import _run\n"
+            f"assert _run(['refresh', '--window', '{WINDOW}', '--dry-run']) == 0\n"
+            "assert 'prefect' not in sys.modules and 'torch' not in sys.modules\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=week.folder, env=week.env(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "snapshot   done" in done.stderr
+
+
+def test_only_what_a_setting_touches_runs_again(undisturbed: Week) -> None:
+    changed = {**SMALL, "annotate.min_area_share": 0.0021}
+    with Week(undisturbed.folder, overrides=changed) as week:
+        told = week.nest("refresh", "--window", WINDOW, "--dry-run").stderr
+        assert "collect    done" in told
+        assert "ask        done" in told
+        assert "annotate   to do" in told
+        before = week.llm.begun
+        refused = week.nest("snapshot", "--window", WINDOW, code=4)
+        assert "--revise" in refused.stderr
+        week.nest("snapshot", "--window", WINDOW, "--revise")
+        assert week.llm.begun == before
+        kept = list((week.home / "snapshots" / ".superseded").glob(f"{NAME}.r1"))
+        assert len(kept) == 1
+        assert '"revision":"r2"' in (week.home / "snapshots" / NAME / "snapshot.json").read_text()

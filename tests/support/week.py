@@ -1,0 +1,219 @@
+"""The sample week as a user would run it: real processes, publishers and a model endpoint on loopback, kills.
+
+with Week(tmp_path) as week:
+    week.nest("refresh", "--window", WINDOW)        # a finished process
+    run = week.start("refresh", "--window", WINDOW) # one to kill
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from engine.core.store import sha256_file
+from flows.sample.config import LABEL, sample_overrides
+from flows.sample.server import SamplePublishers
+from support.llm_server import LlmServer, Scripted, digest
+
+ROOT = Path(__file__).resolve().parents[2]
+WINDOW = LABEL
+
+
+class PaidServer(LlmServer):
+    """Remembers when each reply left, so that a reply lost in a kill can be told from one that was asked for twice."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.sent: list[tuple[float, str]] = []
+
+    def count(self, body: Mapping[str, Any], scripted: Scripted) -> None:
+        super().count(body, scripted)
+        with self.lock:
+            self.sent.append((time.monotonic(), digest(body)))
+
+
+class Week:
+    """A home, the publishers and the model endpoint. `writer` is llm or template."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        writer: str = "llm",
+        latency_s: float = 0.0,
+        overrides: Mapping[str, Any] | None = None,
+        publishers: SamplePublishers | None = None,
+    ) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.publishers = publishers or SamplePublishers()
+        self.llm = PaidServer(latency_s=latency_s)
+        self.kills: list[float] = []
+        self.settings = {"ask.writer": writer, **dict(overrides or {})}
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.publishers.__enter__()
+        self.llm.__enter__()
+        self.write_config(self.settings)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.llm.__exit__(kind, error, trace)
+        self.publishers.__exit__(kind, error, trace)
+
+    def write_config(self, settings: Mapping[str, Any]) -> None:
+        told: dict[str, Any] = {
+            "home": str(self.home),
+            **sample_overrides(self.publishers.port),
+            "llm": {"base_url": self.llm.url, "model": "test-model", "max_in_flight": 2},
+        }
+        for dotted, value in settings.items():
+            place = told
+            *sections, last = dotted.split(".")
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[last] = value
+        (self.folder / "nest.toml").write_text(to_toml(told), encoding="utf-8")
+
+    def env(self) -> dict[str, str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("NEST", "OPENAI", "HF_", "PREFECT"))}
+        return {**clean, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": self.llm.key}
+
+    def start(self, *words: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        log = (self.folder / "log.txt").open("a", encoding="utf-8")
+        with log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "flows.cli", *words],
+                cwd=self.folder,
+                env={**self.env(), **(env or {})},
+                stdout=log,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+
+    def nest(
+        self, *words: str, code: int = 0, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run to the end; the exit code must be `code`."""
+        done = subprocess.run(
+            [sys.executable, "-m", "flows.cli", *words],
+            cwd=self.folder,
+            env={**self.env(), **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        assert done.returncode == code, f"nest {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def kill(self, run: subprocess.Popen[str]) -> bool:
+        """kill -9; True if it was still running."""
+        alive = run.poll() is None
+        if alive:
+            self.kills.append(time.monotonic())
+            run.send_signal(signal.SIGKILL)
+        run.wait(timeout=60)
+        return alive
+
+    def kill_when(self, words: tuple[str, ...], reached: Callable[[], bool], *, after_s: float = 0.0) -> bool:
+        """Start, wait until `reached`, wait `after_s` more, and kill; True if it was still running then."""
+        run = self.start(*words)
+        deadline = time.monotonic() + 600
+        while run.poll() is None and not reached() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(after_s)
+        return self.kill(run)
+
+    def paid_twice(self, *, grace_s: float = 0.5) -> list[str]:
+        """Requests answered again although their first answer had left more than `grace_s` before any kill: a reply
+        that was still on its way when the process died cannot have been kept."""
+        first: dict[str, float] = {}
+        twice = []
+        for moment, name in self.llm.sent:
+            if name in first and not any(0 <= kill - first[name] <= grace_s for kill in self.kills):
+                twice.append(name)
+            first[name] = moment
+        return twice
+
+    def servers_left(self) -> list[int]:
+        """Processes of the embedded server of this home that are still there."""
+        left = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                command = path.read_bytes()
+                environment = (path.parent / "environ").read_bytes()
+            except OSError:
+                continue
+            if b"flows.embedded.server" in command and str(self.home).encode() in environment:
+                left.append(int(path.parent.name))
+        return left
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """sha256 of every file below a folder."""
+    return {str(p.relative_to(folder)): sha256_file(p) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def rubbish(home: Path) -> list[Path]:
+    """What interrupted writes left."""
+    return sorted(home.rglob(".tmp-*"))
+
+
+_ready: dict[str, Path] = {}
+_ready_lock = threading.Lock()
+
+
+def ready_database(home: Path, cache: Path) -> None:
+    """Give a home the embedded server's migrated database, which takes twenty seconds to make, from a cache."""
+    from flows.embedded.start import prefect
+
+    with _ready_lock:
+        if "database" not in _ready:
+            with prefect(cache):
+                pass
+            _ready["database"] = cache / "prefect"
+    shutil.copytree(_ready["database"], home / "prefect", dirs_exist_ok=True)
+
+
+def to_toml(told: Mapping[str, Any]) -> str:
+    """A small TOML writer for the settings that tests need: values of JSON kinds, sections, and lists of tables."""
+    lines = [f"{key} = {_value(value)}" for key, value in told.items() if not _is_table(value) and value is not None]
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            lines.append(f"[{key}]")
+            lines += [f"{name} = {_value(v)}" for name, v in value.items() if v is not None]
+        elif _is_table(value):
+            for row in value:
+                lines.append(f"[[{key}]]")
+                lines += [f"{name} = {_value(v)}" for name, v in row.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    return json.dumps(value)
