@@ -22,6 +22,13 @@ from inference.segmenters.phrases import asks_for_person, noun_of, predicate_of
 MIN_COVERAGE = 0.35
 #: Worth of a name by its place (our choice): subject, other names before the predicate, after it, from before.
 SUBJECT, BESIDE, AFTER, BEFORE = 1.0, 0.6, 0.4, 0.8
+#: What stands right before a name that a preposition governs, articles and titles between them left out.
+_GOVERNED = re.compile(
+    r"\b(?:in|at|on|of|from|with|for|to|over|near|after|before|under|between|against|about|into|off|across|around|"
+    r"beside|behind|alongside|than|like|despite|during|inside|outside|through|towards?)\s+(?:(?:the|a|an|his|her|its|"
+    r"their|both|captain|president|mayor|dr\.?|mr\.?|ms\.?|mrs\.?)\s+)*$",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"^(?:he|she|they|it|his|her|their|its|this|the)\b", re.IGNORECASE)
 
 
@@ -79,10 +86,9 @@ def extract(question: str, chunks: Sequence[Chunk]) -> list[Candidate]:
             share = coverage(wanted, stems(sentence), weight)
             if share < MIN_COVERAGE:
                 continue
-            for name, worth in _placed(sentence, chunk.sentences[:place], chunk.title, wanted, known, person=person):
+            before = [*chunk.sentences[:place][-2:][::-1], chunk.title]
+            for name, worth in _placed(sentence, before, wanted, known, asked, person=person):
                 whole = complete(name, known)
-                if _is_asked(whole, asked):
-                    continue
                 candidate = Candidate(name=whole, score=share * worth, sentence=sentence, url=chunk.url)
                 found.setdefault(fold(whole), []).append(candidate)
     merged = [_merge(votes) for votes in found.values()]
@@ -109,25 +115,32 @@ def _known(chunk: Chunk, *, person: bool) -> list[str]:
 
 
 def _placed(
-    sentence: str, before: Sequence[str], title: str, wanted: Sequence[str], known: Sequence[str], *, person: bool
+    sentence: str, before: Sequence[str], wanted: Sequence[str], known: Sequence[str], asked: set[str], *, person: bool
 ) -> list[tuple[str, float]]:
-    """Names of a sentence with the worth of their place."""
-    names = _fitting(find_names(sentence), known, person=person)
+    """Names of a sentence with the worth of their place; `before` are earlier sentences, the nearest first.
+
+    The subject is the first name before the predicate that no preposition governs: in "In Brickfield the Vireo 12E
+    replaced ..." it is the bus. Names of the question itself are no answers and stand for nothing.
+    """
+    names = [n for n in _fitting(find_names(sentence), known, person=person) if not _is_asked(n.text, known, asked)]
     verb = _first_match(sentence, wanted)
     passive = re.search(r"\bby\s+(?:the\s+)?", sentence[verb:]) if verb is not None else None
     placed: list[tuple[str, float]] = []
     subject = False
     for name in names:
-        if verb is None or name.start < verb:
-            placed.append((name.text, BESIDE if subject else SUBJECT))
-            subject = True
-        elif passive is not None and name.start == verb + passive.end():
+        if passive is not None and verb is not None and name.start == verb + passive.end():
             placed.append((name.text, SUBJECT))
-        else:
+        elif verb is not None and name.start > verb:
             placed.append((name.text, AFTER))
+        elif subject or _GOVERNED.search(sentence[: name.start]):
+            placed.append((name.text, BESIDE))
+        else:
+            placed.append((name.text, SUBJECT))
+            subject = True
     if not subject and _PRONOUN.match(sentence):
-        for earlier in [*reversed(before[-2:]), title]:
+        for earlier in before:
             told = _fitting(find_names(earlier), known, person=person)
+            told = [name for name in told if not _is_asked(name.text, known, asked)]
             if told:
                 placed.append((told[0].text, BEFORE))
                 break
@@ -149,7 +162,7 @@ def _first_match(sentence: str, wanted: Sequence[str]) -> int | None:
     return None
 
 
-def _is_asked(name: str, asked: set[str]) -> bool:
+def _is_asked(name: str, known: Sequence[str], asked: set[str]) -> bool:
     """Whether the name stands in the question itself, so that it cannot be the answer."""
-    words = fold(name).split()
-    return all(word.strip(".,") in {token.strip(".,?;:()\"'") for token in asked} for word in words)
+    tokens = {token.strip(".,?;:()\"'") for token in asked}
+    return all(word.strip(".,") in tokens for word in fold(complete(name, known)).split())

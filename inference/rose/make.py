@@ -13,7 +13,7 @@ from inference.rose.websense import WebSense
 from inference.segmenters.builtin import detector_of, embedder_of, mask_model_of
 from inference.segmenters.deps import InferenceDeps
 from inference.segmenters.keys import real_parts
-from inference.segmenters.phrases import noun_of
+from inference.segmenters.phrases import nouns_of
 from inference.segmenters.registry import build
 
 
@@ -60,7 +60,7 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps) -> Rose:
         websense=WebSense(deps.chat if reader_is_model else None),
         irag=irag,
         vpe=vpe,
-        vpe_phrase=built.vpe_phrase if built.vpe_phrase is not None else noun_of,
+        vpe_phrases=built.vpe_phrases if built.vpe_phrases is not None else nouns_of,
         max_in_flight=config.score.max_in_flight,
         batch=section.batch,
         name=f"rose:{inner}",

@@ -22,7 +22,7 @@ from inference.rose.vpe import Vpe, VpeCase
 from inference.rose.websense import WebSense
 from inference.segmenters.base import Wording, assemble, segment_batched
 from inference.segmenters.bridge import note_loop
-from inference.segmenters.phrases import noun_of
+from inference.segmenters.phrases import nouns_of
 
 VERSION = "1"
 
@@ -49,7 +49,7 @@ class Rose:
         websense: WebSense | None,
         irag: Irag | None,
         vpe: Vpe | None,
-        vpe_phrase: Callable[[str], str] = noun_of,
+        vpe_phrases: Callable[[str], tuple[str, ...]] = nouns_of,
         max_in_flight: int = 16,
         batch: int = 8,
         name: str = "",
@@ -61,7 +61,7 @@ class Rose:
         self.websense = websense if section.websense else None
         self.irag = irag if section.irag else None
         self.vpe = vpe if section.vpe else None
-        self.vpe_phrase = vpe_phrase
+        self.vpe_phrases = vpe_phrases
         self.max_in_flight = max_in_flight
         self.batch = max(1, batch)
 
@@ -184,10 +184,10 @@ class Rose:
     ) -> list[VpeCase]:
         cases: list[VpeCase] = []
         for item, own in zip(items, known, strict=True):
-            phrase = self.vpe_phrase(item.question)
+            phrases = self.vpe_phrases(item.question)
             for image in item.images:
                 result = results[len(cases)]
-                cases.append(VpeCase(image=image, phrase=phrase, result=result, references=own.evidence.references))
+                cases.append(VpeCase(image=image, phrases=phrases, result=result, references=own.evidence.references))
         return cases
 
     def _timing(self, item: EvalItem, module: str, began: float, cost: Cost) -> Timing:

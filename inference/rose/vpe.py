@@ -30,10 +30,10 @@ THRESHOLDS = {"portable": (0.97, 0.4), "clip": (0.8, 0.65), "": (0.5, 0.5)}
 
 @dataclass(frozen=True, slots=True)
 class VpeCase:
-    """One image with what the segmenter made of it, the phrase of its candidates and the references of its answer."""
+    """One image with what the segmenter made of it, the phrases of its candidates and the references of its answer."""
 
     image: Image
-    phrase: str
+    phrases: tuple[str, ...]
     result: SegmentResult
     references: tuple[Image, ...] = ()
 
@@ -84,8 +84,8 @@ class Vpe:
             requests = [
                 DetectRequest(
                     image=opened.case.image,
-                    phrases=(opened.case.phrase,),
-                    exemplars={opened.case.phrase: opened.case.references},
+                    phrases=opened.case.phrases,
+                    exemplars=dict.fromkeys(opened.case.phrases, opened.case.references),
                 )
                 for _, opened in doubted
             ]
@@ -125,12 +125,14 @@ class Vpe:
         values["best"] = str(best)
         if alike[best] < self.accept:
             return _keep(case, "no candidate is alike enough", values)
-        if opened.similarity is not None and alike[best] < opened.similarity + self.section.replace_gain:
+        if opened.similarity is not None and alike[best] <= opened.similarity + self.section.replace_gain:
             return _keep(case, "no candidate is more alike than the region", values)
         made = mask_of_box(self.mask_model, case.image, boxes[best])
         if made.mask is None:
             return _keep(case, "the mask model found nothing in the best candidate", values)
-        step = TraceStep(module="vpe", input=case.phrase, output="replaced by the best candidate", values=values)
+        step = TraceStep(
+            module="vpe", input=" . ".join(case.phrases), output="replaced by the best candidate", values=values
+        )
         return VpeOutcome(result=SegmentResult(mask=made.mask, text=case.result.text), changed=True, trace=step)
 
     def _similar(self, crops: Sequence[Image], prototype: Floats) -> list[float]:
@@ -139,5 +141,5 @@ class Vpe:
 
 
 def _keep(case: VpeCase, why: str, values: dict[str, str]) -> VpeOutcome:
-    step = TraceStep(module="vpe", input=case.phrase, output=f"kept: {why}", values=values)
+    step = TraceStep(module="vpe", input=" . ".join(case.phrases), output=f"kept: {why}", values=values)
     return VpeOutcome(result=case.result, changed=False, trace=step)

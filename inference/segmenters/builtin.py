@@ -23,11 +23,11 @@ LISA_WORDING = Wording(
 
 def portable(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.portable import portable as make
-    from inference.segmenters.portable import portable_phrase
+    from inference.segmenters.portable import portable_phrases
 
     section = portable_parts(config.annotate)
     segmenter = make(detector_of(section, config, deps), mask_model_of(section, config, deps))
-    return Built(segmenter=segmenter, wording=NOUN, annotate=section, vpe_phrase=portable_phrase)
+    return Built(segmenter=segmenter, wording=NOUN, annotate=section, vpe_phrases=portable_phrases)
 
 
 def grounded_sam(config: Config, *, deps: InferenceDeps, argument: str) -> Built:

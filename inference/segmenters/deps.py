@@ -44,14 +44,14 @@ class InferenceDeps:
 class Built:
     """What a factory makes: a segmenter with its wording, or a runner that takes whole samples.
 
-    `annotate` names the parts that VPE uses around this segmenter, `vpe_phrase` the words their detector gets.
+    `annotate` names the parts that VPE uses around this segmenter, `vpe_phrases` the words their detector gets.
     """
 
     segmenter: Segmenter | None = None
     runner: Runner | None = None
     wording: Wording = field(default_factory=Wording)
     annotate: AnnotateSection | None = None
-    vpe_phrase: Callable[[str], str] | None = None
+    vpe_phrases: Callable[[str], tuple[str, ...]] | None = None
 
 
 class Factory(Protocol):

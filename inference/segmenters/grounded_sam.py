@@ -6,16 +6,16 @@ scores highest. That is what makes it the baseline. Loading the models is `segme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from engine.core.geometry import Image
 from engine.core.protocols import Detection, Detector, DetectRequest, MaskModel, SegmentRequest, SegmentResult
 from engine.core.schema import Failure, ModelRef
-from inference.segmenters.phrases import phrase_of
+from inference.segmenters.phrases import phrases_of
 
 
 class GroundedSam:
-    """`Segmenter` out of a detector and a mask model; `phrase` turns a prompt into the detector's words."""
+    """`Segmenter` out of a detector and a mask model; `phrases` turns a prompt into the detector's words."""
 
     def __init__(
         self,
@@ -23,37 +23,33 @@ class GroundedSam:
         mask_model: MaskModel,
         *,
         name: str = "grounded-sam",
-        phrase: Callable[[str], str] = phrase_of,
+        phrases: Callable[[str], tuple[str, ...]] = phrases_of,
     ) -> None:
         self.name = name
         self.detector = detector
         self.mask_model = mask_model
-        self.phrase = phrase
+        self.phrases = phrases
 
     def models(self) -> tuple[ModelRef, ...]:
         return self.detector.model(), self.mask_model.model()
 
     def segment(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
         """One result per request. No candidate is a failure of kind `no_box`, as the detector decided nothing."""
-        phrases = [self.phrase(request.prompt) for request in requests]
-        found = self.candidates([(request.image, phrase) for request, phrase in zip(requests, phrases, strict=True)])
+        asked = [self.phrases(request.prompt) for request in requests]
+        found = self.detector.detect(
+            [
+                DetectRequest(image=request.image, phrases=phrases)
+                for request, phrases in zip(requests, asked, strict=True)
+            ]
+        )
         results: list[SegmentResult] = []
-        for request, phrase, boxes in zip(requests, phrases, found, strict=True):
+        for request, phrases, boxes in zip(requests, asked, found, strict=True):
             if not boxes:
-                told = f"the detector found no '{phrase}'"
+                told = f"the detector found no '{' . '.join(phrases)}'"
                 results.append(SegmentResult(mask=None, failure=Failure(kind="no_box", detail=told)))
                 continue
             results.append(mask_of_box(self.mask_model, request.image, boxes[0]))
         return results
-
-    def candidates(
-        self, asked: Sequence[tuple[Image, str]], *, exemplars: Mapping[str, tuple[Image, ...]] | None = None
-    ) -> list[list[Detection]]:
-        """The detector's boxes per (image, phrase), scores descending."""
-        requests = [
-            DetectRequest(image=image, phrases=(phrase,), exemplars=dict(exemplars or {})) for image, phrase in asked
-        ]
-        return self.detector.detect(requests)
 
 
 def mask_of_box(mask_model: MaskModel, image: Image, found: Detection) -> SegmentResult:

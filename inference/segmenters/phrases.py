@@ -64,6 +64,16 @@ def phrase_of(prompt: str) -> str:
     return re.sub(r"^(?:the|a|an)\s+", "", prompt.strip().rstrip(" .!"), flags=re.IGNORECASE) or "object"
 
 
+def phrases_of(prompt: str) -> tuple[str, ...]:
+    """The phrase to look for, as the only one."""
+    return (phrase_of(prompt),)
+
+
+def nouns_of(question: str) -> tuple[str, ...]:
+    """The noun a question asks for, as the only phrase."""
+    return (noun_of(question),)
+
+
 def asks_for_person(phrase: str) -> bool:
     """Whether a phrase or question is about a person."""
     words = noun_of(phrase).split() if is_question(phrase) else re.findall(r"[a-z]+", phrase.lower())

@@ -345,8 +345,8 @@ class RoseSection(Section):
     """Below this similarity to the prototype, the segmenter's region is questioned; none takes the embedder's own."""
     accept_similarity: float | None = Field(default=None, ge=-1, le=1)
     """A detector box must reach this to replace it (the paper's tau); none takes the embedder's own."""
-    replace_gain: float = Field(default=0.01, ge=0, le=1)
-    """A box must be more alike than the questioned region by this much."""
+    replace_gain: float = Field(default=0.0, ge=0, le=1)
+    """A box must be more alike than the questioned region by more than this."""
     min_answer_score: float = Field(default=0.35, ge=0, le=1)
     """Least confidence of a candidate answer that is used."""
     cluster_similarity: float = Field(default=0.6, ge=-1, le=1)
