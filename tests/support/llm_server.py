@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import select
+import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -117,6 +120,7 @@ class LlmServer:
         self.seen: Counter[str] = Counter()
         self.begun = 0
         self.answered = 0
+        self.abandoned = 0
         self.in_flight = 0
         self.most_in_flight = 0
         self.tokens_in = 0
@@ -200,6 +204,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     owner: LlmServer
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is nothing to report; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -213,7 +222,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         owner = self.server.owner
-        raw = self.rfile.read(int(self.headers.get("content-length", "0")))
+        length = int(self.headers.get("content-length", "0"))
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # the client was killed while it sent
+            self.close_connection = True
+            return
         if self.headers.get("authorization") != f"Bearer {owner.key}":
             told = self.headers.get("authorization", "")
             self.send(
@@ -258,8 +271,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        if self.send(scripted):
+        if self.gone():
+            with owner.lock:
+                owner.abandoned += 1
+            self.close_connection = True
+        elif self.send(scripted):
             owner.count(body, scripted)
+
+    def gone(self) -> bool:
+        """Whether the client hung up meanwhile: what it cannot read is not counted as answered."""
+        ready, _, _ = select.select([self.connection], [], [], 0)
+        if not ready:
+            return False
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
 
     def send(self, scripted: Scripted) -> bool:
         text = scripted.body if isinstance(scripted.body, str) else json.dumps(scripted.body)
