@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.core.config import SnapshotSection
 from engine.core.errors import TerminalError
-from engine.core.schema import Erratum, FunnelStep, ModelRef, SnapshotManifest, Window
+from engine.core.schema import Erratum, FunnelStep, ModelRef, Overlap, SnapshotManifest, Window
 from engine.core.windows import parse_window
 from engine.snapshot.card import CardFacts, render
 from engine.snapshot.features import default_features, provenance_features
@@ -34,8 +34,8 @@ _LIBRARIES = ("nest-data-engine", "datasets", "huggingface_hub", "pyarrow", "pil
 @dataclass(frozen=True, slots=True)
 class Edition:
     """Everything about a snapshot that is not a row. `hub_repo` is owner/name or ""; `funnel` gives the steps for
-    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with; `compare_with`
-    gives errata beyond `errata` for the digests of the written rows by id."""
+    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with, `overlaps`
+    what was counted before; `compare_with` gives errata beyond `errata` for the digests of the written rows by id."""
 
     window: Window
     config: SnapshotSection
@@ -48,6 +48,7 @@ class Edition:
     errata: Sequence[Erratum] = ()
     tombstones: Sequence[str] = ()
     earlier: Sequence[Path] = ()
+    overlaps: Sequence[Overlap] = ()
     measured: Mapping[str, str] = field(default_factory=dict)
     sources_policy: str = ""
     compare_with: Callable[[Mapping[str, bytes]], Sequence[Erratum]] = lambda digests: ()
@@ -66,6 +67,7 @@ def edition_of(manifest: SnapshotManifest, **changes: Any) -> Edition:
         "supersedes": manifest.supersedes,
         "errata": manifest.errata,
         "tombstones": manifest.tombstones,
+        "overlaps": manifest.overlaps,
         "measured": manifest.measured,
         "sources_policy": manifest.sources_policy,
     }
@@ -102,7 +104,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
             templates += row.provenance["writer"]["name"] == "template"
     steps = tuple(edition.funnel(found.rows))
     models = tuple(sorted(used, key=lambda item: (item.role, item.name, item.version, item.weights_sha256)))
-    shared = overlaps(traces, edition.earlier)
+    shared = (*edition.overlaps, *overlaps(traces, edition.earlier))
     errata = (*edition.errata, *edition.compare_with(dict(zip(ids, digests[0], strict=True))))
     facts = CardFacts(
         window=edition.window,

@@ -65,11 +65,12 @@ def size_category(rows: int) -> str:
 
 def render(facts: CardFacts) -> str:
     """The card's text. Raises `TerminalError` if the Hub library does not read back what was written."""
-    from huggingface_hub import DatasetCard
+    from jinja2 import Environment
 
-    template = (files("engine.snapshot") / "card.md.j2").read_text(encoding="utf-8")
-    card = DatasetCard.from_template(_front_matter(facts), template_str=template, **_body(facts))
-    text = str(card).rstrip() + "\n"
+    # `DatasetCard.from_template` does the same and parses the YAML twice more on the way
+    environment = Environment(keep_trailing_newline=True, autoescape=False)
+    template = environment.from_string((files("engine.snapshot") / "card.md.j2").read_text(encoding="utf-8"))
+    text = template.render(card_data=_front_matter(facts).to_yaml(), **_body(facts)).rstrip() + "\n"
     check_card(text, facts.statistics.rows)
     return text
 
