@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.core.config.sections import AnnotateSection
+from engine.core.errors import ConfigError
 from engine.core.geometry import Image
 from engine.core.images import ImageError, open_image
 from engine.core.masks import encode_rle
@@ -39,6 +40,7 @@ from engine.core.schema import (
 from segmentation import gates
 from segmentation.binding import Bound, Named, Scene, bind, candidates_of
 from segmentation.binding.likeness import Likeness
+from segmentation.binding.marks import Marks
 from segmentation.device import OutOfMemory
 
 #: Part of the stage's key: raised when the same input may give another result.
@@ -72,6 +74,8 @@ _Outcome = ImageAnnotation | _Failure
 def run(shard: Sequence[Question], config: AnnotateSection, *, deps: AnnotateDeps) -> list[Annotation | Rejected]:
     """One item per question, in the order of the shard. Raises what the models raise, except for one image that does
     not fit into memory, whose questions are rejected."""
+    if config.marks and deps.chat is None:
+        raise ConfigError("[annotate] marks = true needs a model that sees images: set [llm] model and sees_images")
     wanted: dict[str, list[Question]] = {}
     for question in shard:
         for image in question.images:
@@ -120,6 +124,11 @@ class _Picture:
     pixels: Image
     questions: tuple[Question, ...]
     names: tuple[Named, ...]
+
+    @property
+    def caption(self) -> str:
+        """The first caption that the picture's questions carry."""
+        return next((question.caption for question in self.questions if question.caption), "")
 
     def request(self, phrases: Iterable[str]) -> DetectRequest:
         exemplars: dict[str, tuple[Image, ...]] = {}
@@ -212,8 +221,10 @@ def _picture(
     asked = {name.entity.phrase for name in picture.names}
     candidates = candidates_of([item for item in detections if item.phrase in asked], same_iou=config.nms_iou)
     scene = Scene(picture.pixels, picture.names, candidates)
-    likeness = Likeness(scene, deps.embedder)
-    decisions = bind(scene, witnesses=likeness.witnesses(), min_margin=config.min_margin)
+    witnesses = list(Likeness(scene, deps.embedder).witnesses())
+    if config.marks and deps.chat is not None:
+        witnesses.append(Marks(deps.chat, picture.caption).opinion)
+    decisions = bind(scene, witnesses=witnesses, min_margin=config.min_margin)
     bound = {index: item.binding for index, item in enumerate(decisions) if isinstance(item, Bound)}
     boxes = [candidates[binding.candidate].box for binding in bound.values()]
     made = deps.mask_model.segment(picture.pixels, boxes) if boxes else []

@@ -93,12 +93,17 @@ def embedder_name(config: AnnotateSection) -> str:
 
 
 def annotator_key(
-    config: AnnotateSection, *, weights_dir: Path | None = None, references: Path | None = None
+    config: AnnotateSection,
+    *,
+    weights_dir: Path | None = None,
+    references: Path | None = None,
+    marks_model: str = "",
 ) -> dict[str, Any]:
     """What decides the annotations: settings, model versions, digests of weights and of the reference folder.
 
-    `references` is the folder as an absolute path where the config's is relative to its file. Raises `ConfigError`
-    for unknown names and absent weights, so that a run stops before it begins.
+    `references` is the folder as an absolute path where the config's is relative to its file, `marks_model` the id
+    of the chat model that is shown marks. Raises `ConfigError` for unknown names and absent weights, so that a run
+    stops before it begins.
     """
     for what, name, known in (
         ("detector", config.detector, DETECTORS),
@@ -112,8 +117,14 @@ def annotator_key(
     portable = config.detector == config.mask_model == "portable" and embedder in ("portable", "none")
     if portable:
         keyed = {name: value for name, value in keyed.items() if name not in _REAL_ONLY}
+    asked: dict[str, Any] = {}
+    if config.marks:
+        from engine.llm.prompts import load_prompt
+        from segmentation.binding.marks import PROMPT
+
+        asked = {"marks": [load_prompt("segmentation.binding", PROMPT).digest, marks_model]}
     return {
-        "settings": keyed | {"embedder": embedder},
+        "settings": keyed | {"embedder": embedder} | asked,
         "models": _versions(config, weights_dir or config.weights_dir or Path("weights"), embedder),
         "references": folder_digest(folder) if folder is not None else "",
     }

@@ -175,6 +175,8 @@ class AnnotateSection(Section):
     """Least lead of the chosen candidate over the next."""
     references: Path | None = None
     """Folder of reference pictures, one sub-folder per entity with pictures and a names.json."""
+    marks: bool = False
+    """Show the candidates as numbered marks to the vision model of [llm], as one more kind of evidence."""
     min_mask_score: float = Field(default=0.5, ge=0, le=1)
     """Gate: least predicted quality of a mask."""
     min_stability: float = Field(default=0.7, ge=0, le=1)
@@ -317,7 +319,7 @@ class ScoreSection(Section):
 class RoseSection(Section):
     """ROSE's modules and their thresholds; those the paper does not give are our choice, stated in their modules."""
 
-    NOT_IN_KEY = frozenset({"batch"})
+    NOT_IN_KEY = frozenset({"batch", "searxng_url", "google_engine"})
 
     websense: bool = True
     """Ask first whether retrieval is needed."""
@@ -355,6 +357,12 @@ class RoseSection(Section):
     """Hosts, or hosts with a path, that retrieval never reads: where the benchmark itself lies."""
     batch: int = Field(default=8, ge=1)
     """Samples per batch of the models."""
+    searxng_url: str = ""
+    """Address of a SearXNG instance whose formats include json, for the provider searxng."""
+    google_engine: str = ""
+    """Id of a Programmable Search engine, for the provider google (key: `GOOGLE_API_KEY`)."""
+    image_entities: Literal["none", "google-vision"] = "none"
+    """Web detection that says which candidate answers an image shows (the paper's; key: `GOOGLE_API_KEY`)."""
 
 
 class FlowsSection(Section):
