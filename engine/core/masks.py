@@ -31,11 +31,18 @@ def decode_rle(rle: Rle) -> Mask:
     come from other people, so the runs are checked here before pixels are made of them.
     """
     height, width = rle.size
+    runs = rle_runs(rle)
+    values = np.arange(runs.size) % 2 == 1
+    return np.ascontiguousarray(np.repeat(values, runs).reshape(width, height).T)
+
+
+def rle_runs(rle: Rle) -> npt.NDArray[np.int64]:
+    """Lengths of the runs down the columns, background first; they fill the size. Raises ValueError if not."""
+    height, width = rle.size
     runs = _runs(rle.counts)
     if height < 0 or width < 0 or (runs < 0).any() or int(runs.sum()) != height * width:
         raise ValueError(f"run-length encoding does not fill {height}x{width} pixels")
-    values = np.arange(runs.size) % 2 == 1
-    return np.ascontiguousarray(np.repeat(values, runs).reshape(width, height).T)
+    return runs
 
 
 def _runs(counts: str) -> npt.NDArray[np.int64]:

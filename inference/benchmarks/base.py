@@ -23,11 +23,13 @@ from engine.core.protocols import EvalItem
 class TruthMask:
     """The true mask (H, W) of one image, and the pixels (H, W) that no metric may look at, if there are any.
 
-    An empty mask means that the target is not in the image.
+    An empty mask means that the target is not in the image. `box` (x, y, width, height) is the tight box of the mask
+    where the reader knows it already.
     """
 
     mask: Mask
     ignore: Mask | None = None
+    box: tuple[int, int, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.mask.ndim != 2 or self.mask.dtype != np.bool_:

@@ -116,10 +116,14 @@ def _palette(picture: PilImage.Image) -> Pixels:
 def _from_grey(grey: Pixels) -> ReadMask:
     import cv2
 
-    top = cv2.compare(grey, 255, cv2.CMP_EQ)
-    lit = cv2.countNonZero(grey)
-    if cv2.countNonZero(top) == lit:
-        return ReadMask(TruthMask(grey != 0))
+    x, y, width, height = cv2.boundingRect(np.ascontiguousarray(grey))
+    part = grey[y : y + height, x : x + width]
+    lit = cv2.countNonZero(part) if width else 0
+    # values are at most 255, so that the sum tells whether all that are not 0 are 255
+    if not width or cv2.sumElems(part)[0] == 255 * lit:
+        mask = np.zeros(grey.shape, dtype=np.bool_)
+        np.not_equal(part, 0, out=mask[y : y + height, x : x + width])
+        return ReadMask(TruthMask(mask, box=(x, y, width, height)))
     ones = grey == 1
     ignored = grey == 255
     if int(np.count_nonzero(ones)) + int(np.count_nonzero(ignored)) == lit:

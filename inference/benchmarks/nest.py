@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import ConfigError, TerminalError
-from engine.core.store import sha256_bytes, sha256_file
+from engine.core.store import sha256_file
 from engine.core.windows import parse_window
 from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
 from inference.benchmarks.mask_files import mask_size, read_mask
@@ -25,6 +25,7 @@ from inference.benchmarks.provenance import Origin, read_origins
 
 COLUMNS = ("id", "question", "answer", "images", "annotations")
 BATCH_ROWS = 16
+KEY_BYTES = 65_536
 NAME = re.compile(r"NEST_\d{6}_\d{6}", re.ASCII)
 
 
@@ -84,7 +85,7 @@ class _Row:
     id: str
     question: str
     answer: str
-    images: tuple[bytes, ...] | None
+    images: tuple[memoryview, ...] | None
     annotations: tuple[bytes | None, ...]
 
 
@@ -179,40 +180,45 @@ def _rows(file: Path, *, images: bool) -> Iterator[_Row]:
     try:
         with pq.ParquetFile(file, memory_map=True, pre_buffer=False) as parquet:
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
-                for row in batch.to_pylist():
-                    yield _row(file, index, row)
+                small = batch.drop_columns(["images"]) if images else batch
+                cells = batch.column("images") if images else None
+                for place, row in enumerate(small.to_pylist()):
+                    yield _row(file, index, row, None if cells is None else cells[place])
                     index += 1
     except (OSError, pa.ArrowException) as error:
         raise TerminalError(f"{file}, row {index}: {error}") from error
 
 
-def _row(file: Path, index: int, row: Mapping[str, Any]) -> _Row:
+def _row(file: Path, index: int, row: Mapping[str, Any], cells: Any) -> _Row:
     for column in ("id", "question", "answer"):
         if not isinstance(row[column], str):
             raise TerminalError(f"{file}, row {index}: {column} is {row[column]!r}, not text")
     where = f"{file}, row {index} ({row['id']})"
-    pictures = None
-    if "images" in row:
-        pictures = []
-        for place, cell in enumerate(row["images"] or ()):
-            data = _cell_bytes(cell, f"{where}, images[{place}]")
-            if data is None:
-                raise TerminalError(f"{where}, images[{place}]: there is no image")
-            pictures.append(data)
+    pictures = None if cells is None else _pictures(cells, where)
     masks = tuple(
         _cell_bytes(cell, f"{where}, annotations[{place}]") for place, cell in enumerate(row["annotations"] or ())
     )
     if pictures is not None and len(pictures) != len(masks):
         raise TerminalError(f"{where}: {len(pictures)} images and {len(masks)} annotations, they must be aligned")
-    return _Row(
-        file=file,
-        index=index,
-        id=row["id"],
-        question=row["question"],
-        answer=row["answer"],
-        images=None if pictures is None else tuple(pictures),
-        annotations=masks,
-    )
+    return _Row(file, index, row["id"], row["question"], row["answer"], pictures, masks)
+
+
+def _pictures(cells: Any, where: str) -> tuple[memoryview, ...]:
+    """Views of the images' bytes in Arrow's memory; nothing is copied until an image is opened."""
+    pictures = []
+    for place, cell in enumerate(cells.values if cells.is_valid else ()):
+        found = f"{where}, images[{place}]"
+        if not cell.is_valid:
+            raise TerminalError(f"{found}: there is no image")
+        if not cell["bytes"].is_valid:
+            raise TerminalError(f"{found}: only the path {cell['path'].as_py()!r} was stored, not the picture")
+        pictures.append(memoryview(cell["bytes"].as_buffer()))
+    return tuple(pictures)
+
+
+def _image_key(data: memoryview) -> str:
+    """Equal for equal pictures: length and beginning tell files of photographs apart."""
+    return f"{len(data)}-{hashlib.sha256(data[:KEY_BYTES]).hexdigest()[:16]}"
 
 
 def _cell_bytes(cell: Any, where: str) -> bytes | None:
@@ -231,14 +237,14 @@ def _sample(row: _Row, origin: Origin | None, cutoff: datetime | None) -> Benchm
     def encoded() -> tuple[bytes, ...]:
         if row.images is None:
             raise TerminalError(f"{where}: the samples were read without images")
-        return row.images
+        return tuple(bytes(data) for data in row.images)
 
     def decode_masks() -> tuple[TruthMask, ...]:
         return tuple(_truth(row, place, where) for place in range(len(row.annotations)))
 
     keys = origin.image_keys if origin and len(origin.image_keys) == len(row.annotations) else ()
     if not keys and row.images is not None:
-        keys = tuple(sha256_bytes(data)[:16] for data in row.images)
+        keys = tuple(_image_key(data) for data in row.images)
     return BenchmarkSample(
         id=row.id,
         question=row.question,
@@ -258,7 +264,7 @@ def _truth(row: _Row, place: int, where: str) -> TruthMask:
     if data is None:
         # the entity is not in this image: an empty mask of the image's size
         pictures = row.images if row.images is not None else _images_of(row)
-        return _empty(mask_size(pictures[place]))
+        return _empty(mask_size(bytes(pictures[place])))
     try:
         return read_mask(data).truth
     except ValueError as error:
@@ -271,7 +277,7 @@ def _empty(size: tuple[int, int]) -> TruthMask:
     return TruthMask(np.zeros(size, dtype=np.bool_))
 
 
-def _images_of(row: _Row) -> tuple[bytes, ...]:
+def _images_of(row: _Row) -> tuple[memoryview, ...]:
     for other in _rows(row.file, images=True):
         if other.index == row.index and other.images is not None:
             return other.images

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
 from engine.core.geometry import Mask
-from engine.core.masks import decode_rle
 from engine.core.schema import ModelRef, Prediction, SampleText
 from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
 from inference.metrics.baselines import BASELINES, baseline
-from inference.metrics.counts import Counts, Prepared, count, nothing, prepare
+from inference.metrics.counts import Counts, Prepared, count_rle, nothing, prepare
 from inference.metrics.join import Joiner
 from inference.metrics.units import FAILED, FAILURES, MISSING, SCORED, Tally
 
@@ -174,7 +173,8 @@ class Walk:
         result = _Result()
         truths: dict[str, list[Prepared | None]] = {
             self.truth_name: [
-                prepare(mask.mask, ignore=mask.ignore, size_px=self.size_px) for mask in _masks(sample, result)
+                prepare(mask.mask, ignore=mask.ignore, size_px=self.size_px, box=mask.box)
+                for mask in _masks(sample, result)
             ]
         }
         first = truths[self.truth_name]
@@ -216,30 +216,28 @@ class Walk:
             return
         for place, rle in enumerate(prediction.masks):
             own = first[place]
-            mask: Mask | None = None
-            if rle is not None and own is not None:
-                if rle.size != own.shape:
-                    result.complaints.append(
-                        f"{where}, image {place}: the mask is {_size(rle.size)}, the image {_size(own.shape)}"
-                    )
-                    continue
-                try:
-                    mask = decode_rle(rle)
-                except ValueError as error:
-                    result.complaints.append(f"{where}, image {place}: {error}")
-                    continue
+            if rle is not None and own is not None and rle.size != own.shape:
+                result.complaints.append(
+                    f"{where}, image {place}: the mask is {_size(rle.size)}, the image {_size(own.shape)}"
+                )
+                continue
             failure = prediction.failures[place] if place < len(prediction.failures) else None
             said = prediction.no_target[place] if place < len(prediction.no_target) else None
             for truth_name, prepared in truths.items():
                 truth = prepared[place]
                 if truth is None:
                     continue
-                if mask is None:
+                if rle is None:
                     kind = FAILURES.index(failure.kind if failure else "error")
                     unit = _Unit(place, nothing(truth), FAILED, kind)
                 else:
-                    counts = count(truth, mask)
-                    unit = _Unit(place, counts, said_none=counts.predicted == 0 if said is None else said)
+                    try:
+                        counts = count_rle(truth, rle)
+                    except ValueError as error:
+                        result.complaints.append(f"{where}, image {place}: {error}")
+                        break
+                    empty = counts.predicted + counts.predicted_ignored == 0
+                    unit = _Unit(place, counts, said_none=empty if said is None else said)
                 result.units.append((name, truth_name, unit))
 
 
