@@ -31,12 +31,23 @@ def model_label(spec: str, folder: Path) -> str:
 def load_pretrained(kind: Any, folder: Path, setting: str, **rest: Any) -> Any:
     """`kind.from_pretrained(folder)` without a download; weights that are missing in the folder are a `ConfigError`,
     where the library would go on with random ones."""
+    import sys
+
+    from transformers.utils import logging
+
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    # The report of missing weights becomes an error below; unused ones (the other half of a model) are no matter.
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
     try:
         model, report = kind.from_pretrained(folder, local_files_only=True, output_loading_info=True, **rest)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyError) as error:
         raise ConfigError(
             f"{setting}: {folder} cannot be loaded as {kind.__name__}: {str(error).splitlines()[0]}"
         ) from error
+    finally:
+        logging.set_verbosity(before)
     missing = sorted(report["missing_keys"])
     if missing:
         raise ConfigError(

@@ -147,3 +147,20 @@ def vector_config(folder: Path, **changes: Any) -> AnnotateSection:
         "mask_weights": str(weights),
     }
     return tiny_config(folder, **{**values, **changes})
+
+
+def write_family(folder: Path, name: str) -> Path:
+    """The vectors' checkpoint of `lisa` or `sesame_read` with its image tower beside it; returns the checkpoint.
+
+    SAM's sizes are written next to it, since a tiny decoder's heads cannot be read from its tensors.
+    """
+    import shutil
+
+    checkpoint = folder / name / "checkpoint"
+    if not checkpoint.exists():
+        shutil.copytree(VECTORS / name / "checkpoint", checkpoint)
+        tower = next((VECTORS / name).glob("clip-tiny-*"))
+        shutil.copytree(tower, folder / name / tower.name)
+        meta = json.loads((VECTORS / "sam_predictor/meta.json").read_text(encoding="utf-8"))
+        (checkpoint / "sam_config.json").write_text(json.dumps(meta["tiny_sam"]), encoding="utf-8")
+    return checkpoint
