@@ -45,16 +45,22 @@ def _run(arguments: list[str] | None) -> int:
         console.say(f"nest: {error}")
         return error.exit_code
     except typer.Exit as ended:
-        return ended.exit_code
+        return _interrupted() if ended.exit_code == 130 else ended.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        console.say("nest: interrupted; what was finished is kept, run the same command to go on")
-        return 130
+        return _interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 - the last line of defence: a sentence instead of a traceback
         return _usage_or_crash(error)
+    if code == 130:  # typer turns a KeyboardInterrupt into this
+        return _interrupted()
     return code if isinstance(code, int) else 0
+
+
+def _interrupted() -> int:
+    console.say("nest: interrupted; what was finished is kept, run the same command to go on")
+    return 130
 
 
 def _usage_or_crash(error: Exception) -> int:
