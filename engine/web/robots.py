@@ -36,8 +36,9 @@ class Rules:
             raise FetchError(Code.ROBOTS_DISALLOWED, "robots.txt disallows it")
 
     def ai_sign(self, url: str) -> str:
-        """The AI agent that is shut out of this URL, or an empty string."""
-        if self.parsed is None:
+        """The AI agent that is shut out of this URL by name, or an empty string. Where everyone is shut out, nothing
+        is said of AI."""
+        if self.parsed is None or not self.parsed.can_fetch(url, "anyone"):
             return ""
         return next((f"robots.txt: {agent}" for agent in AI_AGENTS if not self.parsed.can_fetch(url, agent)), "")
 

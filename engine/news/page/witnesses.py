@@ -56,7 +56,16 @@ MODIFIED_TAGS = (
 )
 #: Mark of a witness that alone proves nothing.
 WEAK = "weak"
+#: Mark of a guess whose month stands in the address, as in /2026/03/bridge-opens.
+MONTH_IN_URL = "the address names its month"
+#: Mark of a date that stands beside the headline, where a page tells its readers.
+BESIDE_HEADLINE = "beside the headline"
+#: A line this long belongs to the story, and a date in it may be that of any event.
+STORY_LINE_CHARS = 160
+DATE_LINE_CHARS = 70
+_INLINE = frozenset({"b", "strong", "em", "i", "u", "font", "small", "mark", "abbr", "sup"})
 _URL_DAY = re.compile(r"/(20\d\d|19\d\d)([/-])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])(?=[/_-]|$)")
+_URL_MONTH = re.compile(r"/(20\d\d|19\d\d)[/-](0[1-9]|1[0-2])(?=/|$)")
 _URL_COMPACT = re.compile(r"(?:^|[/_-])(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _ELSEWHERE = re.compile(
     r"(?i)(related|teaser|sidebar|recommend|most|popular|trending|latest|comment|footer|ticker|newsletter|more-|promo|"
@@ -78,10 +87,11 @@ def page_witnesses(
         raw: str,
         role: Literal["published", "modified"] = "published",
         note: str = "",
-    ) -> None:
+    ) -> bool:
         read = parse_date(raw, latest=latest, day_first=day_first)
         if read is not None:
             found.append(witness(kind, read, raw, role=role, note=note))
+        return read is not None
 
     loose = "read from a broken block" if data.loose else ""
     for raw in strings(data.article.get("datePublished")) or strings(data.article.get("dateCreated")):
@@ -90,6 +100,7 @@ def page_witnesses(
         if name in metas:
             add("meta", metas[name])
     _times(tree, add)
+    _beside_headline(tree, add)
     if day := url_day(url, latest=latest):
         found.append(DateWitness(kind="url", value=day, precision="day", zone="none", raw=f"{day:%Y-%m-%d}"))
     for raw in strings(data.page.get("datePublished")):
@@ -153,6 +164,11 @@ def url_day(url: str, *, latest: datetime | None) -> datetime | None:
     return day if day >= EARLIEST and (latest is None or day < latest) else None
 
 
+def _month_in_url(url: str, day: datetime) -> bool:
+    match = _URL_MONTH.search(re.sub(r"^https?://[^/]+", "", url.split("?", 1)[0]))
+    return match is not None and (int(match[1]), int(match[2])) == (day.year, day.month)
+
+
 def _times(tree: Any, add: Any) -> None:
     """Dates in the page's own body: marked by itemprop first, then time elements near the headline."""
     plain = 0
@@ -171,6 +187,37 @@ def _times(tree: Any, add: Any) -> None:
         elif plain < 2:
             plain += 1
             add("time", raw, note=WEAK)
+
+
+def _beside_headline(tree: Any, add: Any) -> None:
+    """The first date written out beside the headline: in a short line after it and before the story, or just above."""
+    heads = tree.xpath("//h1")
+    if not heads:
+        return
+    head = heads[0]
+    for axis, reach in (("following", 40), ("preceding", 12)):
+        nodes = head.xpath(f"{axis}::text()[normalize-space()]")
+        # "preceding" comes in document order too; the nearest counts
+        for text in nodes[:reach] if axis == "following" else reversed(nodes[-reach:]):
+            line = " ".join(str(text).split())
+            parent = text.getparent()
+            if parent is None or parent.tag in ("script", "style", "noscript", "time", "option", "a"):
+                continue
+            if len(line) >= STORY_LINE_CHARS and axis == "following":
+                break
+            if len(line) > DATE_LINE_CHARS or not re.search(r"\d", line) or _MODIFIED.search(line):
+                continue
+            if _elsewhere(parent) or len(text_of(_block(parent))) > DATE_LINE_CHARS:
+                continue
+            if add("time", line, note=f"{WEAK}; {BESIDE_HEADLINE}"):
+                return
+
+
+def _block(node: Any) -> Any:
+    """The element around inline markup: a date in bold within a sentence is the sentence's."""
+    while node.tag in _INLINE and node.getparent() is not None:
+        node = node.getparent()
+    return node
 
 
 def _elsewhere(node: Any) -> bool:
@@ -195,6 +242,8 @@ def _guesses(tree: Any, url: str, told: list[DateWitness], latest: datetime | No
         note = WEAK
         if (guess.month, guess.day) == (1, 1) and not any(_same_day(guess, other.value) for other in told):
             note = "weak; only a year"
+        elif _month_in_url(url, guess):
+            note = f"{WEAK}; {MONTH_IN_URL}"
         found.append(
             DateWitness(
                 kind="htmldate",
@@ -202,7 +251,7 @@ def _guesses(tree: Any, url: str, told: list[DateWitness], latest: datetime | No
                 precision="day",
                 zone="none",
                 raw=f"{guess:%Y-%m-%d}",
-                credible=note == WEAK,
+                credible="only a year" not in note,
                 note=note,
             )
         )
