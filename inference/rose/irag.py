@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from engine.core.config import RoseSection
 from engine.core.geometry import Image
 from engine.core.protocols import ChatModel, EvalItem, ImageHit, Search, TextHit
 from engine.core.schema import TraceStep
 from engine.web.search.guard import Blocked, in_time
+from engine.web.search.vision import ImageEntities
 from inference.rose.answer import Candidate, Reader, Reading
 from inference.rose.cost import Cost
 from inference.rose.likeness import same_picture
@@ -28,22 +28,6 @@ from inference.segmenters.phrases import predicate_of
 
 #: Candidates that go into the trace.
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ImageEntity:
-    """A name that a service gives to what is in an image, with its score (0 to 1 or any ordered figure)."""
-
-    name: str
-    score: float = 0.0
-
-
-class ImageEntities(Protocol):
-    """Names of what is in an image: web detection, or a vision model."""
-
-    name: str
-
-    async def entities(self, image: Image) -> Sequence[ImageEntity]: ...
 
 
 @dataclass(frozen=True, slots=True)

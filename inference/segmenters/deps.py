@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.core.config import AnnotateSection, Config
 from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Search, Segmenter
-from inference.rose.irag import ImageEntities
+from engine.web.search.vision import ImageEntities
 from inference.segmenters.base import Runner, Wording
 
 
@@ -19,7 +19,7 @@ class InferenceDeps:
 
     `chat` reads pages and decides for WebSense, `search_chat` is a model that searches by itself (the retrieval
     baseline), `vision_chat` one that sees images (LLMSeg). The three factories make the annotator's parts of a
-    section; None means those of `segmentation.registry`. `session` is for HTTP segmenters, see `remote`.
+    section; None means those of `segmentation.registry`.
     """
 
     search: Search | None = None
@@ -31,7 +31,6 @@ class InferenceDeps:
     make_detector: Callable[[AnnotateSection], Detector] | None = None
     make_mask_model: Callable[[AnnotateSection], MaskModel] | None = None
     make_embedder: Callable[[AnnotateSection], Embedder] | None = None
-    more: dict[str, Any] = field(default_factory=dict)
 
     def weights_of(self, config: Config) -> Path:
         """The folder of weight files: given here, in the config, or `<home>/weights`."""
