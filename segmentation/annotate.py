@@ -6,20 +6,18 @@ by `segmentation.binding`, whether the mask is good enough by `segmentation.gate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.core.config.sections import AnnotateSection
 from engine.core.errors import ConfigError
-from engine.core.geometry import Image
-from engine.core.images import ImageError, open_image
+from engine.core.images import ImageError
 from engine.core.masks import encode_rle
 from engine.core.protocols import (
     Blobs,
     ChatModel,
     Detection,
     Detector,
-    DetectRequest,
     Embedder,
     MaskModel,
     References,
@@ -30,7 +28,6 @@ from engine.core.schema import (
     Binding,
     BoxRecord,
     Code,
-    Entity,
     ImageAnnotation,
     ModelRef,
     Question,
@@ -38,10 +35,11 @@ from engine.core.schema import (
     Stage,
 )
 from segmentation import gates
-from segmentation.binding import Bound, Named, Scene, bind, candidates_of
+from segmentation.binding import Bound, Scene, bind, candidates_of
 from segmentation.binding.likeness import Likeness
 from segmentation.binding.marks import Marks
 from segmentation.device import OutOfMemory
+from segmentation.pictures import Picture, opened
 
 #: Part of the stage's key: raised when the same input may give another result.
 VERSION = "1"
@@ -81,10 +79,14 @@ def run(shard: Sequence[Question], config: AnnotateSection, *, deps: AnnotateDep
         for image in question.images:
             wanted.setdefault(image, []).append(question)
     outcomes: dict[tuple[str, str], _Outcome] = {}
-    todo = sorted(wanted)
-    for start in range(0, len(todo), config.batch_images):
-        batch = todo[start : start + config.batch_images]
-        outcomes.update(_batch({image: wanted[image] for image in batch}, config, deps))
+
+    def broken(image: str, error: ImageError) -> None:
+        outcomes.update({(question.id, image): _Failure(error.code, error.detail) for question in wanted[image]})
+
+    batches = opened(wanted, blobs=deps.blobs, references=deps.references, at_once=config.batch_images, broken=broken)
+    for pictures in batches:
+        for picture, found in zip(pictures, _detect(pictures, config, deps), strict=True):
+            outcomes.update(_one(picture, found, config, deps))
     models = _models(deps)
     portable = "portable" in (deps.detector.name, deps.mask_model.name)
     return [_finish(question, outcomes, models, portable) for question in shard]
@@ -116,81 +118,21 @@ def _models(deps: AnnotateDeps) -> tuple[ModelRef, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    """An opened image with its questions and everything that is named in it."""
-
-    image: str
-    pixels: Image
-    questions: tuple[Question, ...]
-    names: tuple[Named, ...]
-
-    @property
-    def caption(self) -> str:
-        """The first caption that the picture's questions carry."""
-        return next((question.caption for question in self.questions if question.caption), "")
-
-    def request(self, phrases: Iterable[str]) -> DetectRequest:
-        exemplars: dict[str, tuple[Image, ...]] = {}
-        for name in self.names:
-            if name.references:
-                exemplars[name.entity.phrase] = exemplars.get(name.entity.phrase, ()) + name.references
-        return DetectRequest(self.pixels, tuple(dict.fromkeys(phrases)), exemplars)
-
-
-def _batch(
-    wanted: Mapping[str, Sequence[Question]], config: AnnotateSection, deps: AnnotateDeps
+def _one(
+    picture: Picture, found: list[Detection] | OutOfMemory, config: AnnotateSection, deps: AnnotateDeps
 ) -> dict[tuple[str, str], _Outcome]:
-    outcomes: dict[tuple[str, str], _Outcome] = {}
-    pictures: list[_Picture] = []
-    for image, questions in wanted.items():
-        try:
-            pixels = open_image(deps.blobs.get(image)).pixels
-        except ImageError as error:
-            outcomes.update({(question.id, image): _Failure(error.code, error.detail) for question in questions})
-            continue
-        pictures.append(_Picture(image, pixels, tuple(questions), _names(questions, deps.references)))
-    for picture, found in zip(pictures, _detect(pictures, config, deps), strict=True):
-        try:
-            if isinstance(found, OutOfMemory):
-                raise found
-            outcomes.update(_picture(picture, found, config, deps))
-        except (OutOfMemory, MemoryError) as error:
-            size = f"{picture.pixels.shape[1]}x{picture.pixels.shape[0]}"
-            failure = _Failure(Code.OUT_OF_MEMORY, f"{size} pixels: {error}")
-            outcomes.update({(question.id, picture.image): failure for question in picture.questions})
-    return outcomes
-
-
-def _names(questions: Sequence[Question], references: References | None) -> tuple[Named, ...]:
-    """Everything that is named in a picture, in the caption's order; the answers are among it."""
-    entities: dict[str, Entity] = {}
-    aliases: dict[str, tuple[str, ...]] = {}
-    for question in questions:
-        for entity in question.entities:
-            entities.setdefault(entity.name, entity)
-    for question in questions:
-        aliases[question.answer] = question.aliases
-        if question.answer not in entities:
-            entities[question.answer] = Entity(
-                name=question.answer,
-                type=question.entity_type,
-                phrase=question.phrase,
-                position=question.position,
-                order=len(entities),
-            )
-    ordered = sorted(entities.values(), key=lambda entity: (entity.order, entity.name))
-    return tuple(
-        Named(
-            entity,
-            references.of(entity.name, aliases=aliases.get(entity.name, ())) if references is not None else (),
-        )
-        for entity in ordered
-    )
+    try:
+        if isinstance(found, OutOfMemory):
+            raise found
+        return _picture(picture, found, config, deps)
+    except (OutOfMemory, MemoryError) as error:
+        size = f"{picture.pixels.shape[1]}x{picture.pixels.shape[0]}"
+        failure = _Failure(Code.OUT_OF_MEMORY, f"{size} pixels: {error}")
+        return {(question.id, picture.image): failure for question in picture.questions}
 
 
 def _detect(
-    pictures: Sequence[_Picture], config: AnnotateSection, deps: AnnotateDeps
+    pictures: Sequence[Picture], config: AnnotateSection, deps: AnnotateDeps
 ) -> list[list[Detection] | OutOfMemory]:
     """Detections per picture, together; one by one if they don't fit into memory together."""
     requests = [picture.request(_phrases(picture, config)) for picture in pictures]
@@ -208,7 +150,7 @@ def _detect(
         return found
 
 
-def _phrases(picture: _Picture, config: AnnotateSection) -> list[str]:
+def _phrases(picture: Picture, config: AnnotateSection) -> list[str]:
     phrases = [name.entity.phrase for name in picture.names]
     if config.second_prompt:
         phrases += [SECOND_PHRASES[name.entity.type] for name in picture.names]
@@ -216,7 +158,7 @@ def _phrases(picture: _Picture, config: AnnotateSection) -> list[str]:
 
 
 def _picture(
-    picture: _Picture, detections: Sequence[Detection], config: AnnotateSection, deps: AnnotateDeps
+    picture: Picture, detections: Sequence[Detection], config: AnnotateSection, deps: AnnotateDeps
 ) -> dict[tuple[str, str], _Outcome]:
     asked = {name.entity.phrase for name in picture.names}
     candidates = candidates_of([item for item in detections if item.phrase in asked], same_iou=config.nms_iou)
@@ -264,7 +206,7 @@ def _picture(
 
 
 def _annotation(
-    picture: _Picture,
+    picture: Picture,
     scene: Scene,
     binding: Binding,
     segmentation: Segmentation,

@@ -152,8 +152,8 @@ def _enlarge(mask: Mask, height: int, width: int) -> Mask:
 
     if mask.shape == (height, width):
         return mask
-    soft = cv2.resize(mask.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(soft > 0.5)
+    soft = cv2.resize(mask.astype(np.uint8) * 255, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.asarray(soft > 127)
 
 
 def _contrast(image: Image, mask: Mask) -> float:
