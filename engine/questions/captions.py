@@ -42,6 +42,8 @@ _LIST = re.compile(
     re.I,
 )
 _ALLOWED_BY = re.compile(r"\b(?:accompanied|followed|joined|flanked|watched|greeted|helped|held|led) by\s*$", re.I)
+_NOUN_AFTER = re.compile(r"(?:\s*,\s*(?:an?|the|its)\s+|\s+is\s+an?\s+|\s+)((?:[\w-]+\s?){1,6})")
+_NOUN_BEFORE = re.compile(r"([\w-]+)\s*,?\s+(?:the\s+|called\s+(?:the\s+)?|named\s+(?:the\s+)?)?$")
 _LETTER = {"l": "left", "c": "centre", "r": "right"}
 
 
@@ -78,14 +80,17 @@ def replace_order(entity: Entity, order: int, position: str) -> Entity:
 
 def product_phrase(name: str, text: str) -> str:
     """The phrase for a product that the text calls by a noun: "the Lumo X2 phone", "the Lumo X2, a folding phone"."""
-    told = re.escape(name)
-    for match in re.finditer(rf"{told}(?:\s*,\s*(?:an?|the|its)\s+|\s+is\s+an?\s+|\s+)((?:[\w-]+\s?){{1,6}})", text):
-        for word in match[1].lower().split():
-            if word in PRODUCT_PHRASES:
-                return PRODUCT_PHRASES[word]
-    for match in re.finditer(rf"([\w-]+)\s*,?\s+(?:the\s+|called\s+(?:the\s+)?|named\s+(?:the\s+)?)?{told}\b", text):
-        if match[1].lower() in PRODUCT_PHRASES:
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        if not text[end : end + 1].isalnum() and (match := _NOUN_AFTER.match(text[end : end + 80])):
+            for word in match[1].lower().split():
+                if word in PRODUCT_PHRASES:
+                    return PRODUCT_PHRASES[word]
+        match = _NOUN_BEFORE.search(text[max(0, start - 60) : start])
+        if match and match[1].lower() in PRODUCT_PHRASES:
             return PRODUCT_PHRASES[match[1].lower()]
+        start = text.find(name, end)
     return ""
 
 

@@ -85,6 +85,8 @@ def _forms(entity: Entity, others: tuple[Entity, ...]) -> list[str]:
 def _predicates(entity: Entity, name: str, sentence: str) -> list[str]:
     found: list[str] = []
     plain = level(sentence)
+    if level(name) not in plain:
+        return found
     for match in re.finditer(rf"(?<![\w-]){re.escape(level(name))}(?![\w-])", plain):
         before, rest = plain[: match.start()], plain[match.end() :]
         if entity.type == "product":

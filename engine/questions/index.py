@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from engine.core.schema import Article
 from engine.questions.lexicon import PUBLIC_ROLES
-from engine.questions.text import fold, sentences
+from engine.questions.text import fold, has_phrase, places, sentences
 
 #: How far from the name a role may stand, in words before and after.
 BEFORE_WORDS, AFTER_WORDS = 5, 12
@@ -20,6 +20,8 @@ _FIRST_TO = re.compile(r"\bfirst (?:\w+ ){1,3}to\b|\bwinner of\b|\belected\b|\bc
 _CHILD = re.compile(
     r"\b(?:schoolboy|schoolgirl|toddler|infant|baby|pupil|teenager|teenage|child|boy|girl|juvenile|minor)$"
 )
+_AGE_AFTER = re.compile(r"(?:,| \(|, (?:who is|aged)|, age|, who turned) ?(?:aged? )?(\d{1,2})(?=[,.)\s]|-year|$)")
+_AGE_BEFORE = re.compile(r"\b(\d{1,2})-year-old (?:[\w-]+ ){0,3}$")
 ADULT_AGE = 18
 _FINITE = frozenset(("is", "was", "has", "had", "will", "would", "said", "of", "in", "at", "for", "from", "with", "to"))
 
@@ -58,36 +60,30 @@ class NewsIndex:
     def _places_of(self, name: str) -> Iterator[tuple[str, str, str]]:
         """(publisher, sentence, the one after it) of every sentence, title and caption that names `name` in full."""
         wanted = fold(name)
-        pattern = re.compile(rf"(?<![^\W_]){re.escape(wanted)}(?![^\W_])")
         for publisher, parts, whole in self._texts:
             if wanted in whole:
                 for index, part in enumerate(parts):
-                    if pattern.search(fold(part)):
+                    if has_phrase(part, wanted):
                         yield publisher, part, parts[index + 1] if index + 1 < len(parts) else ""
 
     def child_evidence(self, name: str) -> str:
         """The sentence that gives an age below 18 or calls the person a child, or an empty string."""
-        wanted = re.escape(fold(name))
-        after = re.compile(
-            rf"{wanted}(?:,| \(|, (?:who is|aged)|, age|, who turned) ?(?:aged? )?(\d{{1,2}})(?=[,.)\s]|-year)"
-        )
-        before = re.compile(rf"\b(\d{{1,2}})-year-old (?:[\w-]+ ){{0,3}}{wanted}")
         for _, sentence, _following in self._places_of(name):
             plain = fold(sentence)
-            ages = [int(match[1]) for pattern in (after, before) for match in pattern.finditer(plain)]
-            if any(age < ADULT_AGE for age in ages):
-                return sentence
-            for match in re.finditer(wanted, plain):
-                head = plain[: match.start()].rstrip()
-                if _CHILD.search(head) and not ages:
+            for start, end in places(plain, fold(name)):
+                head, rest = plain[:start], plain[end:]
+                found = [match for match in (_AGE_AFTER.match(rest), _AGE_BEFORE.search(head)) if match]
+                if any(int(match[1]) < ADULT_AGE for match in found):
+                    return sentence
+                if not found and _CHILD.search(head.rstrip()):
                     return sentence
         return ""
 
 
 def _role_near(name: str, sentence: str) -> str:
-    for match in re.finditer(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", sentence):
-        before = re.findall(r"[\w-]+", sentence[: match.start()])[-BEFORE_WORDS:]
-        rest = re.split(r"[;:]", sentence[match.end() :])[0]
+    for start, end in places(sentence, name):
+        before = re.findall(r"[\w-]+", sentence[:start])[-BEFORE_WORDS:]
+        rest = re.split(r"[;:]", sentence[end:])[0]
         after = re.findall(r"[\w-]+", rest)[:AFTER_WORDS]
         for word in [*reversed(before), *after]:
             if word in PUBLIC_ROLES:

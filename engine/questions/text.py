@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 _QUOTES = dict.fromkeys(map(ord, "‘’‚‛′`´ʼ"), "'") | dict.fromkeys(map(ord, "“”„‟″«»‹›"), '"')
@@ -28,15 +29,28 @@ _STOP = re.compile(r"[.!?]+[\"')\]”’]*(?=\s+[\"'(\[“‘]*[A-Z0-9À-Þ])|\n
 
 def level(text: str) -> str:
     """Same letters, levelled form: NFKC, plain quotes and dashes, single spaces; case and accents stay."""
+    if text.isascii():
+        return " ".join(text.replace("`", "'").split())
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     return " ".join(plain.split())
 
 
-@lru_cache(maxsize=4096)
 def fold(text: str) -> str:
     """Levelled, without case and accents: "Gül’s" and "GUL'S" are the same."""
+    return _fold_short(text) if len(text) <= _SHORT else _fold_long(text)
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return level(text).lower()
     parts = unicodedata.normalize("NFKD", level(text).casefold().translate(_LETTERS))
     return "".join(letter for letter in parts if not unicodedata.combining(letter))
+
+
+#: Names and sentences are folded often, whole texts a few times in a row: two caches, so that memory stays flat.
+_SHORT = 400
+_fold_short = lru_cache(maxsize=4096)(_fold)
+_fold_long = lru_cache(maxsize=32)(_fold)
 
 
 def spellings(word: str) -> set[str]:
@@ -57,10 +71,17 @@ def atoms(text: str) -> list[str]:
 
 def has_phrase(text: str, phrase: str) -> bool:
     """Whether the folded phrase stands in the text as whole words (a possessive may follow)."""
-    inner = fold(phrase)
-    if not inner:
-        return False
-    return re.search(rf"(?<![^\W_]){re.escape(inner)}(?![^\W_])", fold(text)) is not None
+    return next(places(fold(text), fold(phrase)), None) is not None
+
+
+def places(folded: str, phrase: str) -> Iterator[tuple[int, int]]:
+    """Where a folded phrase stands in a folded text as whole words: start and end of each place."""
+    start = folded.find(phrase) if phrase else -1
+    while start >= 0:
+        end = start + len(phrase)
+        if not (start and folded[start - 1].isalnum()) and not folded[end : end + 1].isalnum():
+            yield start, end
+        start = folded.find(phrase, start + 1)
 
 
 def sentences(text: str) -> list[str]:

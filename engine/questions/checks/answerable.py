@@ -71,6 +71,8 @@ def question_ambiguous(draft: Draft, article: Article) -> str | None:
 
 def _joined(first: str, second: str, text: str) -> bool:
     """Whether the text says "first and second" in either order."""
+    if first not in text or second not in text:
+        return False
     one, two = re.escape(first), re.escape(second)
     pair = rf"{one},? and (?:the )?{two}|{two},? and (?:the )?{one}"
     return re.search(rf"(?<![^\W_])(?:{pair})(?![^\W_])", text) is not None
