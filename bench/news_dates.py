@@ -3,8 +3,8 @@
     python -m bench.news_dates CORPUS [--wrong N]
 
 CORPUS is a checkout of htmldate's repository; nothing of it is kept. A day is right if it is the truth's, as the page
-tells its readers (the truth knows no zones). Reported: the best guess, and the dates marked certain, which is what a window
-relies on. The peer is htmldate alone.
+tells its readers (the truth knows no zones). Reported: the best guess, and the dates marked certain, which is what a
+window relies on. The peer is htmldate alone.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ def _one(root: Path, name: str, file: str, wrong: int, *, certain_only: bool, pe
             htmldate_right += find_date(body, original_date=True) == item["date"]
     far = certain - certain_near
     print(f"{name}: best guess right {right}, none {none}, wrong {len(truth) - right - none}")
-    print(
-        f"  certain {certain}, of these right {certain_right}, wrong by more than a day {far} ({far / max(1, certain):.1%})"
-    )
+    print(f"  certain {certain}, of these right {certain_right}, far off {far} ({far / max(1, certain):.2%})")
     if peer:
         print(f"  htmldate alone right {htmldate_right}")
     for line in told[:wrong]:

@@ -103,7 +103,7 @@ def _trafilatura(corpus: Path, limit: int | None, worst: int, *, peer: bool) -> 
         precision, recall = tp / (tp + fp), tp / (tp + fn)
         f1 = 2 * precision * recall / (precision + recall)
         print(
-            f"{name:<24} {len(pages)} pages  F1 {f1:.4f}  P {precision:.4f}  R {recall:.4f}  {rate:.1f} pages/s of one core"
+            f"{name:<24} {len(pages)} pages  F1 {f1:.4f} P {precision:.4f} R {recall:.4f}  {rate:.1f} pages/s, one core"
         )
         if worst and name == "engine":
             for count, url in sorted(bad, reverse=True)[:worst]:

@@ -133,8 +133,10 @@ def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
+    count = 0
     try:
         for record in ArchiveIterator(handle):
+            count += 1
             if record.rec_type != "response" or record.http_headers is None:
                 continue
             if record.http_headers.get_statuscode() != "200":
@@ -142,6 +144,9 @@ def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
             body = record.content_stream().read(MAX_BYTES["page"] + 1)
             if len(body) > MAX_BYTES["page"]:
                 continue
+            if getattr(record.raw_stream, "limit", 0) > 0:
+                # warcio ends quietly where a file was cut
+                raise EOFError(f"the record of {record.rec_headers.get_header('WARC-Target-URI')} is cut")
             stored = parse_date(record.rec_headers.get_header("WARC-Date") or "")
             yield StoredPage(
                 url=str(record.rec_headers.get_header("WARC-Target-URI") or ""),
@@ -152,6 +157,8 @@ def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
     except (ArchiveLoadFailed, EOFError, OSError) as error:
         # what was read before the damage is good; a file that begins damaged is a failure of the source
         raise SourceError(Code.SOURCE_UNREACHABLE, f"the archive is damaged: {error}") from error
+    if not count:
+        raise SourceError(Code.SOURCE_UNREACHABLE, "the archive is damaged: not one whole record")
 
 
 def _jsonl(lines: Any) -> Iterator[StoredPage]:

@@ -88,9 +88,7 @@ def test_the_day_as_readers_saw_it() -> None:
     assert told_day(decide([]), []) is None
 
 
-instants = st.datetimes(min_value=FIRST, max_value=LAST).map(
-    lambda v: v.replace(microsecond=0, tzinfo=UTC)
-)
+instants = st.datetimes(min_value=FIRST, max_value=LAST).map(lambda v: v.replace(microsecond=0, tzinfo=UTC))
 witnesses = st.builds(
     lambda kind, value, role, weak, day: DateWitness(
         kind=kind,

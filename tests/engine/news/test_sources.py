@@ -1,0 +1,417 @@
+# ruff: noqa: E501
+"""Source types: Google News, GDELT, sitemaps, archives (cases 06, 07), and the terms they ask for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.core.config import CollectSection, SourceSection
+from engine.core.errors import ConfigError
+from engine.core.protocols import Fetched
+from engine.core.schema import Code, Link, Rejected
+from engine.core.store import BlobStore
+from engine.core.windows import parse_window
+from engine.news.decide import place
+from engine.news.deps import NewsDeps
+from engine.news.extract import extract_page
+from engine.news.feedread import read_feed
+from engine.news.sources import SourceError, known_types, source_type
+from engine.news.sources.gdelt import read_answer
+from engine.news.sources.google_news import publisher_url, query_urls, without_tail
+from engine.news.sources.sitemap import may_hold, period_in, read_sitemap
+from engine.news.terms import DOMAIN_TOPICS, read_most_read, terms_of
+from engine.web.errors import FetchError
+
+CASES = Path(__file__).parents[2] / "data" / "cases"
+WINDOW = parse_window("2026-03-02..2026-03-08")
+CONFIG = CollectSection()
+
+
+def case(name: str) -> bytes:
+    return next(CASES.glob(name)).read_bytes()
+
+
+class Answers:
+    """A fetcher that answers from a function and keeps what was asked."""
+
+    def __init__(self, answer: Callable[[str], bytes | Code]) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    async def fetch(self, url: str, *, kind: str) -> Fetched:
+        self.asked.append(url)
+        found = self.answer(url)
+        if isinstance(found, Code):
+            raise FetchError(found, "as told")
+        return Fetched(url, 200, {}, found)
+
+
+def deps(answer: Callable[[str], bytes | Code], blobs: Path = Path("unused")) -> tuple[NewsDeps, Answers]:
+    fetcher = Answers(answer)
+    return NewsDeps(fetcher=fetcher, blobs=BlobStore(blobs)), fetcher  # type: ignore[arg-type]
+
+
+async def links_of(
+    row: SourceSection, answer: Callable[[str], bytes | Code], blobs: Path = Path("unused")
+) -> list[Link | Rejected]:
+    return await source_type(row.type).links(WINDOW, row, CONFIG, deps=deps(answer, blobs)[0])
+
+
+def test_the_built_in_types_are_entry_points_too() -> None:
+    assert set(known_types()) >= {"feed", "sitemap", "google_news", "gdelt", "archive"}
+    with pytest.raises(ConfigError, match="did you mean 'sitemap'"):
+        source_type("sitemaps")
+
+
+# ---------------------------------------------------------------- Google News
+
+
+def google(**options: Any) -> SourceSection:
+    return SourceSection(name="g", type="google_news", options={"query": "harbour", "every_days": 7, **options})
+
+
+async def test_google_news_links_are_decoded_or_unresolved_never_passed_on() -> None:
+    expected = json.loads(case("06-*/expected.json"))
+    found = await links_of(google(), lambda _: case("06-*/feed.xml"))
+    links = {item.title: item for item in found if isinstance(item, Link)}
+    lost = {item.item: item for item in found if isinstance(item, Rejected)}
+    for name, item in expected.items():
+        if name == "g3":
+            assert item["title"] not in links
+        elif item["in_window"] is False:
+            assert lost[item["url"]].code is Code.OUTSIDE_WINDOW
+        else:
+            assert links[item["title"]].url == item["url"]
+            assert links[item["title"]].term == "harbour"
+    (opaque,) = [item for item in lost.values() if item.code is Code.LINK_UNRESOLVED]
+    assert "Ferry strike ends" in opaque.detail
+    assert not any("google.com" in link.url or "AU_yq" in link.url for link in links.values())
+
+
+async def test_an_old_story_with_a_fresh_google_date_is_out_by_its_own_page() -> None:
+    found = await links_of(google(), lambda _: case("06-*/feed.xml"))
+    link = next(item for item in found if isinstance(item, Link) and "festival" in item.url)
+    page = extract_page(case("06-*/g4_page.html"), link.url, others=link.witnesses)
+    problem = place(page.decision, WINDOW)
+    assert problem is not None
+    assert problem[0] is Code.OUTSIDE_WINDOW
+
+
+def test_tails_and_links_that_are_no_google_links() -> None:
+    assert without_tail("A - b - Desk", "Desk") == "A - b"
+    assert without_tail("A - yes - or no", "Desk") == "A - yes - or no"
+    assert publisher_url("https://x.example/a") == "https://x.example/a"
+    for odd in (
+        "https://news.google.com/",
+        "https://news.google.com/rss/articles/!!!",
+        "https://news.google.com/rss/articles/CBMi",
+    ):
+        assert publisher_url(odd) is None
+
+
+def test_long_ranges_are_split_into_short_queries() -> None:
+    row = SourceSection(name="g", type="google_news", language="de-AT", options={"every_days": 3})
+    urls = query_urls(row, WINDOW, "Hafen")
+    assert len(urls) == 3
+    assert "after%3A2026-03-02+before%3A2026-03-05" in urls[0]
+    assert "before%3A2026-03-09" in urls[-1]
+    assert "hl=de-AT&gl=AT&ceid=AT%3Ade" in urls[0]
+    with pytest.raises(ConfigError):
+        query_urls(row, WINDOW, None)
+    with pytest.raises(ConfigError):
+        query_urls(row.model_copy(update={"options": {"every_days": 0}}), WINDOW, "x")
+
+
+async def test_a_failing_query_does_not_stop_the_others_and_all_failing_is_a_failure() -> None:
+    row = google(query=["good", "bad"])
+    found = await links_of(row, lambda url: case("06-*/feed.xml") if "good" in url else Code.FETCH_RATE_LIMITED)
+    assert any(isinstance(item, Link) for item in found)
+    assert any(isinstance(item, Rejected) and item.code is Code.SOURCE_RATE_LIMITED for item in found)
+    with pytest.raises(SourceError):
+        await links_of(row, lambda _: Code.FETCH_RATE_LIMITED)
+
+
+# ---------------------------------------------------------------- GDELT
+
+
+def test_gdelt_answers_are_told_apart() -> None:
+    bad = read_answer(case("07-*/bad_escape.json"))
+    assert [item["title"] for item in bad.articles[:2]] == [
+        "Mayor's bridge plan",
+        "Path C:\\harbour \\docs and a \\x tail",
+    ]
+    assert str(bad.articles[2]["title"]).startswith("Tab\there and bell")
+    assert read_answer(case("07-*/keyword_error.txt")).error == "bad_query"
+    assert read_answer(case("07-*/rate_limited.txt")).error == "rate_limited"
+    empty = read_answer(case("07-*/empty.json"))
+    assert (empty.error, empty.articles) == ("", ())
+    full = read_answer(case("07-*/full_250.json"))
+    assert len(full.articles) == 250
+    assert full.saturated
+    assert read_answer(b'{"articles": [').error == "not_json"
+
+
+def gdelt(**options: Any) -> SourceSection:
+    return SourceSection(name="d", type="gdelt", options={"query": "harbour", "wait_s": 0.0, **options})
+
+
+async def test_a_full_gdelt_list_is_split_until_no_part_is_full() -> None:
+    from urllib.parse import parse_qs, urlsplit
+
+    spans: list[tuple[str, str]] = []
+
+    def answer(url: str) -> bytes:
+        query = parse_qs(urlsplit(url).query)
+        start, end = query["startdatetime"][0], query["enddatetime"][0]
+        spans.append((start, end))
+        first, last = (datetime.strptime(f"{part}+0000", "%Y%m%d%H%M%S%z") for part in (start, end))
+        hours = (last - first).total_seconds() / 3600
+        count = 250 if hours > 50 else 3
+        items = [
+            {"url": f"https://x.example/{start}/{n}", "title": "t", "seendate": "20260304T101500Z"}
+            for n in range(count)
+        ]
+        return json.dumps({"articles": items}).encode()
+
+    found = await links_of(gdelt(), answer)
+    parts = [span for span in spans if span[0] in {link.url.split("/")[3] for link in found if isinstance(link, Link)}]
+    assert len([item for item in found if isinstance(item, Link)]) == 3 * 4
+    assert min(part[0] for part in parts) == "20260302000000"
+    assert max(part[1] for part in parts) == "20260308235959"
+    link = next(item for item in found if isinstance(item, Link))
+    assert link.witnesses[0].kind == "api"
+    assert link.witnesses[0].value == datetime(2026, 3, 4, 10, 15, tzinfo=UTC)
+    assert link.witnesses[0].note == "weak"
+
+
+async def test_gdelt_errors_are_no_quiet_week() -> None:
+    for file, code in (("keyword_error.txt", Code.SOURCE_BAD_QUERY), ("rate_limited.txt", Code.SOURCE_RATE_LIMITED)):
+        chosen, fetcher = deps(lambda _, file=file: case(f"07-*/{file}"))  # type: ignore[misc]
+        with pytest.raises(SourceError) as caught:
+            await source_type("gdelt").links(WINDOW, gdelt(), CONFIG, deps=chosen)
+        assert caught.value.code is code
+        assert len(fetcher.asked) == (1 if code is Code.SOURCE_BAD_QUERY else 3)
+
+
+# ---------------------------------------------------------------- sitemaps
+
+NEWS_MAP = b"""<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"
+        xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+<url><loc>https://x.example/a</loc><lastmod>2026-03-05</lastmod><news:news><news:publication><news:name>Harbour Post</news:name>
+<news:language>en</news:language></news:publication><news:publication_date>2026-03-04T09:00:00+01:00</news:publication_date>
+<news:title>Bridge &amp; tunnel</news:title></news:news><image:image><image:loc>https://x.example/i/a.jpg</image:loc>
+<image:caption>The mayor</image:caption></image:image></url>
+<url><loc>https://x.example/old</loc><lastmod>2026-01-05</lastmod></url>
+<url><loc>https://x.example/late</loc><news:news><news:publication_date>2026-03-20</news:publication_date></news:news></url>
+<url><loc>https://x.example/undated</loc></url>
+<url><loc>https://x.example/touched</loc><lastmod>2026-05-05</lastmod></url>
+</urlset>"""
+
+
+async def test_a_news_sitemap_with_its_extensions() -> None:
+    row = SourceSection(name="s", type="sitemap", url="https://x.example/news.xml")
+    for body in (NEWS_MAP, gzip.compress(NEWS_MAP)):
+        found = await links_of(row, lambda _, body=body: body)  # type: ignore[misc]
+        links = [item for item in found if isinstance(item, Link)]
+        assert [link.url.rsplit("/", 1)[1] for link in links] == ["a", "touched"]
+        first = links[0]
+        assert (first.title, first.publisher, first.images[0].caption) == (
+            "Bridge & tunnel",
+            "Harbour Post",
+            "The mayor",
+        )
+        assert [(w.role, f"{w.value:%d %H:%M}") for w in first.witnesses] == [
+            ("published", "04 08:00"),
+            ("modified", "05 00:00"),
+        ]
+        assert {item.item.rsplit("/", 1)[1]: item.code for item in found if isinstance(item, Rejected)} == {
+            "old": Code.OUTSIDE_WINDOW,
+            "late": Code.OUTSIDE_WINDOW,
+            "undated": Code.NO_DATE,
+        }
+    kept = await links_of(row.model_copy(update={"options": {"undated": "keep"}}), lambda _: NEWS_MAP)
+    assert any(isinstance(item, Link) and item.url.endswith("undated") for item in kept)
+
+
+async def test_of_an_index_only_the_maps_that_can_hold_the_window_are_read() -> None:
+    names = [
+        "sitemap-2026-02.xml",
+        "sitemap-2026-03.xml.gz",
+        "sitemap-2025.xml",
+        "sitemap-20260304.xml",
+        "sitemap-1.xml",
+        "broken.xml",
+    ]
+    dates = {"sitemap-1.xml": "<lastmod>2026-02-01</lastmod>"}
+    entries = "".join(f"<sitemap><loc>/maps/{name}</loc>{dates.get(name, '')}</sitemap>" for name in names)
+    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'.encode()
+
+    def answer(url: str) -> bytes | Code:
+        if url.endswith("index.xml"):
+            return index
+        return Code.FETCH_GONE if "broken" in url else NEWS_MAP
+
+    chosen, fetcher = deps(answer)
+    row = SourceSection(name="s", type="sitemap", url="https://x.example/index.xml")
+    found = await source_type("sitemap").links(WINDOW, row, CONFIG, deps=chosen)
+    assert [url.rsplit("/", 1)[1] for url in fetcher.asked] == [
+        "index.xml", "sitemap-2026-03.xml.gz", "sitemap-20260304.xml", "broken.xml",
+    ]  # fmt: skip
+    assert any(isinstance(item, Rejected) and item.code is Code.SOURCE_UNREACHABLE for item in found)
+    few = row.model_copy(update={"options": {"max_maps": 2}})
+    found = await source_type("sitemap").links(WINDOW, few, CONFIG, deps=chosen)
+    assert sum(isinstance(item, Rejected) and item.code is Code.LIMIT for item in found) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "period"),
+    [
+        ("https://x.example/sitemap-2026-03.xml", ("2026-03-01", "2026-04-01")),
+        ("https://x.example/sitemap.xml?yyyy=2024&mm=12&dd=03", ("2024-12-01", "2025-01-01")),
+        ("https://x.example/2026/03/04/sitemap.xml", ("2026-03-04", "2026-03-05")),
+        ("https://x.example/archive/2025.xml", ("2025-01-01", "2026-01-01")),
+        ("https://x.example/sitemap-12.xml", None),
+        ("https://2024.example/sitemap.xml", None),
+        ("https://x.example/post-sitemap20261345.xml", None),
+    ],
+)
+def test_periods_in_the_names_of_maps(url: str, period: tuple[str, str] | None) -> None:
+    found = period_in(url)
+    assert (tuple(f"{part:%Y-%m-%d}" for part in found) if found else None) == period
+
+
+def test_what_is_no_sitemap() -> None:
+    for body in (b"", b"<html><body>no</body></html>", b"<rss/>", b"\x1f\x8bdamaged"):
+        with pytest.raises(SourceError):
+            read_sitemap(body, "https://x.example/s.xml")
+    kind, entries = read_sitemap(b"https://x.example/a\nhttps://x.example/b\n", "https://x.example/s.txt")
+    assert (kind, len(entries)) == ("urls", 2)
+    assert may_hold(entries[0], WINDOW)
+
+
+def test_an_entity_bomb_in_a_sitemap_stays_folded() -> None:
+    bomb = b'<!DOCTYPE u [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;">]><urlset><url><loc>https://x.example/&c;</loc></url></urlset>'
+    kind, entries = read_sitemap(bomb, "https://x.example/s.xml")
+    assert kind == "urls"
+    assert all(len(entry.loc) < 200 for entry in entries)
+
+
+# ---------------------------------------------------------------- archives
+
+PAGE = b"<html><head><title>t</title></head><body><p>news of the harbour</p></body></html>"
+
+
+def warc(pages: list[tuple[str, str, bytes, str]], *, packed: bool = True) -> bytes:
+    """A WARC 1.0 file as ISO 28500 has it; packed, each record is a gzip member of its own."""
+    out = []
+    for url, stored, body, status in pages:
+        http = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n".encode() + body
+        head = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: {stored}\r\n"
+            f"WARC-Record-ID: <urn:uuid:{len(out):032d}>\r\nContent-Type: application/http; msgtype=response\r\n"
+            f"Content-Length: {len(http)}\r\n\r\n"
+        )
+        record = head.encode() + http + b"\r\n\r\n"
+        out.append(gzip.compress(record) if packed else record)
+    return b"".join(out)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+async def test_a_warc_brings_its_pages_along(tmp_path: Path, packed: bool) -> None:
+    data = warc(
+        [
+            ("https://x.example/a", "2026-03-04T10:00:00Z", PAGE, "200 OK"),
+            ("https://x.example/late", "2026-03-12T10:00:00Z", PAGE, "200 OK"),
+            ("https://x.example/before", "2026-02-12T10:00:00Z", PAGE, "200 OK"),
+            ("https://x.example/much-later", "2026-05-12T10:00:00Z", PAGE, "200 OK"),
+            ("https://x.example/gone", "2026-03-04T10:00:00Z", PAGE, "404 Not Found"),
+            ("https://x.example/pdf", "2026-03-04T10:00:00Z", b"%PDF-1.4", "200 OK"),
+        ],
+        packed=packed,
+    )
+    place = tmp_path / ("news.warc.gz" if packed else "news.warc")
+    place.write_bytes(data)
+    row = SourceSection(name="cc", type="archive", url=str(place))
+    found = await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
+    links = [item for item in found if isinstance(item, Link)]
+    assert [link.url for link in links] == ["https://x.example/a", "https://x.example/late"]
+    assert BlobStore(tmp_path / "blobs").get(links[0].html_sha256, "html") == PAGE
+    assert links[0].witnesses[0].kind == "archive"
+    assert {item.code: item.detail for item in found if isinstance(item, Rejected)} == {
+        Code.OUTSIDE_WINDOW: "2 stored pages were passed over",
+        Code.FETCH_WRONG_TYPE: "1 stored pages were passed over",
+    }
+
+
+@pytest.mark.parametrize("packed", [True, False])
+async def test_a_jsonl_archive_and_its_damaged_lines(tmp_path: Path, packed: bool) -> None:
+    lines = [
+        json.dumps({"url": "https://x.example/a", "date": "2026-03-04", "html": PAGE.decode()}),
+        "{broken",
+        json.dumps({"url": "https://x.example/no-html"}),
+        json.dumps({"url": "https://y.example/b", "date": "2026-03-04", "html": PAGE.decode()}),
+        json.dumps({"url": "https://x.example/old", "date": "2020-03-04", "html": PAGE.decode()}),
+    ]
+    data = "\n".join(lines).encode()
+    place = tmp_path / ("news.jsonl.gz" if packed else "news.jsonl")
+    place.write_bytes(gzip.compress(data) if packed else data)
+    row = SourceSection(name="j", type="archive", url=str(place), options={"hosts": ["x.example"]})
+    found = await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
+    assert [item.url for item in found if isinstance(item, Link)] == ["https://x.example/a"]
+    assert [item.code for item in found if isinstance(item, Rejected)] == [Code.OUTSIDE_WINDOW]
+
+
+async def test_archives_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.warc").write_bytes(b"")
+    (tmp_path / "other.bin").write_bytes(b"\x00\x01\x02")
+    (tmp_path / "cut.warc.gz").write_bytes(
+        warc([("https://x.example/a", "2026-03-04T10:00:00Z", PAGE * 50, "200 OK")])[:200]
+    )
+    for name in ("missing.warc", "empty.warc", "other.bin", "cut.warc.gz"):
+        row = SourceSection(name="a", type="archive", url=str(tmp_path / name))
+        with pytest.raises(SourceError):
+            await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
+
+
+# ---------------------------------------------------------------- terms
+
+
+async def test_terms_come_from_lists_topics_trends_and_most_read_pages() -> None:
+    row = SourceSection(name="t", options={"terms": ["trends", "wikipedia", "domains"]})
+    trends = b"<rss version='2.0'><channel><item><title>tidal bridge</title><link>https://t.example/1</link></item></channel></rss>"
+    views = {
+        "items": [
+            {"articles": [{"article": "Main_Page"}, {"article": "Eileen_Collins"}, {"article": "Special:Search"}]}
+        ]
+    }
+
+    def answer(url: str) -> bytes:
+        return trends if "trends" in url else json.dumps(views).encode()
+
+    chosen, fetcher = deps(answer)
+    terms = await terms_of(row, WINDOW, deps=chosen)
+    assert terms[:2] == ["tidal bridge", "Eileen Collins"]
+    assert terms[2:] == list(DOMAIN_TOPICS)
+    assert len(fetcher.asked) == 1 + 7
+    assert await terms_of(SourceSection(name="t", options={"query": ["a", "b", "a"]}), WINDOW, deps=chosen) == [
+        "a",
+        "b",
+    ]
+    assert await terms_of(SourceSection(name="t"), WINDOW, deps=chosen) == [None]
+    with pytest.raises(ConfigError):
+        await terms_of(SourceSection(name="t", options={"terms": "astrology"}), WINDOW, deps=chosen)
+    with pytest.raises(SourceError):
+        read_most_read(b'{"items": []}')
+
+
+def test_google_feed_titles_come_with_their_source() -> None:
+    feed = read_feed(case("06-*/feed.xml"), "https://news.google.com/rss/search")
+    assert [entry.publisher for entry in feed.entries][:2] == ["Harbour Post", "Northvale Courier"]
