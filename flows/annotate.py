@@ -11,9 +11,14 @@ from typing import Any
 
 from prefect import flow
 
+from engine.core.errors import TransientError
+from flows import console
 from flows.run import Run, open_run
 from flows.stages import annotate as stage
 from flows.tasks import step
+
+#: How often shards are sent out again after the runs that had them ended without finishing (a lost worker).
+ROUNDS = 3
 
 
 @flow(name="annotate", flow_run_name="annotate-{window}", persist_result=False)
@@ -34,3 +39,47 @@ def annotate_here(run: Run, shards: list[int] | None = None) -> int:
     for index in stage.missing(run) if shards is None else shards:
         images += step(f"annotate {run.window.label} shard {index}", stage.do_shards, run, [index])
     return images
+
+
+def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | None) -> None:
+    """Send the missing shards to the deployment that the configuration names, a few runs with many shards each, and
+    wait. Every run gets all shards, each beginning elsewhere: locks keep two from doing one, and what a lost worker
+    leaves the others find."""
+    from prefect.deployments import run_deployment
+
+    name, runs = run.config.flows.annotate_deployment, run.config.flows.annotate_runs
+    for _ in range(ROUNDS):
+        missing = stage.missing(run)
+        if not missing:
+            return
+        flow_runs = []
+        for number in range(min(runs, len(missing))):
+            start = number * len(missing) // min(runs, len(missing))
+            parameters = {
+                "window": run.window.label,
+                "config": config,
+                "overrides": overrides,
+                "shards": missing[start:] + missing[:start],
+            }
+            flow_runs.append(run_deployment(name, parameters=parameters, timeout=0, as_subflow=False))
+        _wait_for(flow_runs)
+    if left := stage.missing(run):
+        raise TransientError(f"{len(left)} shards came back undone from '{name}' {ROUNDS} times: look at its workers")
+
+
+def _wait_for(flow_runs: list[Any]) -> None:
+    import time
+
+    from prefect.client.orchestration import get_client
+
+    waiting = {flow_run.id for flow_run in flow_runs}
+    with get_client(sync_client=True) as client:
+        while waiting:
+            for name in sorted(waiting):
+                state = client.read_flow_run(name).state
+                if state is not None and state.is_final():
+                    waiting.discard(name)
+                    if not state.is_completed():
+                        console.say(f"  an annotate run ended as {state.name}")
+            if waiting:
+                time.sleep(2)

@@ -6,6 +6,7 @@ the exit code is 3 if any is left.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -19,6 +20,7 @@ from flows import console
 from flows.commands.common import print_json
 from flows.plan import all_done, states
 from flows.run import Run, run_for
+from flows.stages import collect
 
 
 @dataclass
@@ -40,15 +42,23 @@ def backfill_range(
     config: Path | None = None,
     dry_run: bool = False,
     as_json: bool = False,
+    deployment: str = "",
+    attempt: int = 1,
     now: datetime | None = None,
 ) -> int:
-    """Do the windows of a range; returns the exit code: 0 if all are finished, 3 if some are left."""
+    """Do the windows of a range; returns the exit code: 0 if all are finished, 3 if some are left.
+
+    With `deployment` they are sent to a Prefect server instead, each with an idempotency key, so that sending them
+    again changes nothing; the exit code is then 0 if all could be sent.
+    """
     lines = plan(first, last, every=every, config=config, now=now)
     if only_missing:
         lines = [line for line in lines if line.state != "finished"]
     if not dry_run:
         for line in lines:
-            if line.state == "to do":
+            if line.state == "to do" and deployment:
+                _send(line, config, deployment, attempt)
+            elif line.state == "to do":
                 _do(line, config)
     if as_json:
         print_json(
@@ -59,7 +69,7 @@ def backfill_range(
         console.say(console.table(rows, right=frozenset({2})))
     else:
         console.say("nothing is missing in this range.")
-    left = [line for line in lines if line.state not in ("finished", "open")]
+    left = [line for line in lines if line.state not in ("finished", "open", "sent")]
     return 3 if left and not dry_run else 0
 
 
@@ -104,3 +114,20 @@ def _do(line: Line, config: Path | None) -> None:
         return
     after = _line(line.run)
     line.state, line.rows = after.state, after.rows
+
+
+def _send(line: Line, config: Path | None, deployment: str, attempt: int) -> None:
+    """One flow run per window. The server looks only at the key: a failed run keeps it, hence the attempt's number."""
+    if not os.environ.get("PREFECT_API_URL"):
+        raise ConfigError("--deployment needs a Prefect server: set PREFECT_API_URL, or leave it out to run here")
+    from prefect.deployments import run_deployment
+
+    label = line.run.window.label
+    flow_run = run_deployment(
+        deployment,
+        parameters={"window": label, "config": str(config.absolute()) if config else None},
+        idempotency_key=f"{deployment}:{label}:{collect.place(line.run).path.name}:{attempt}",
+        timeout=0,
+        as_subflow=False,
+    )
+    line.state, line.detail = "sent", f"flow run {flow_run.name}"  # type: ignore[union-attr]

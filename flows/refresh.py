@@ -13,12 +13,14 @@ twice. Prefect decides when and where; nothing here knows how a step works.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
-from flows.annotate import annotate_here
+from flows.annotate import annotate_here, annotate_there
+from flows.notify import ping
 from flows.run import Run, open_run
 from flows.schedule import scheduled_window
 from flows.stages import annotate, ask, collect, push, score, snapshot
@@ -36,22 +38,18 @@ def refresh(
 ) -> list[Done]:
     """Refresh one window; without one, the latest finished week before the scheduled start."""
     path = Path(config) if config else None
-    return refresh_run(open_run(window or scheduled_window(), config_path=path, overrides=overrides, revise=revise))
+    run = open_run(window or scheduled_window(path), config_path=path, overrides=overrides, revise=revise)
 
+    def do(name: str, body: Callable[[Run], Done]) -> Done:
+        done = step(f"{name} {run.window.label}", body, run)
+        ping(run, name)
+        return done
 
-def refresh_run(run: Run) -> list[Done]:
-    """The steps in order, as tasks of the running flow."""
-    label = run.window.label
-    steps = [
-        step(f"collect {label}", collect.do, run),
-        step(f"ask {label}", ask.do, run),
-    ]
-    annotate_here(run)
-    steps += [
-        step(f"annotate {label}", annotate.finish, run),
-        step(f"snapshot {label}", snapshot.do, run),
-        step(f"push {label}", push.do, run),
-        step(f"score {label}", score.do, run),
-    ]
+    steps = [do("collect", collect.do), do("ask", ask.do)]
+    if run.config.flows.annotate_deployment:
+        annotate_there(run, config, overrides)
+    else:
+        annotate_here(run)
+    steps += [do("annotate", annotate.finish), do("snapshot", snapshot.do), do("push", push.do), do("score", score.do)]
     publish(run, steps)
     return steps

@@ -20,14 +20,14 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         return
     console.say("")
     console.say(funnel_table(list(built.funnel) if built else snapshot.funnel(run)))
-    scores = score.table(run)
+    page = score.folder(run)
+    scores = score.table(page)
     if scores:
         console.say("")
         console.say(scores)
     console.say("")
     if built:
         console.say(f"snapshot  {snapshot.folder(run)}  ({built.rows} rows, {built.revision})")
-    page = score.folder(run)
     if page is not None and (page / "report.html").is_file():
         console.say(f"report    {page / 'report.html'}")
     if built and push.repository(run):
@@ -53,7 +53,7 @@ def summary(run: Run) -> dict[str, Any]:
         "revision": built.revision if built else None,
         "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],
         "report": str(page / "report.html") if page and (page / "report.html").is_file() else None,
-        "scores": score.figures(run),
+        "scores": score.figures(page),
     }
 
 

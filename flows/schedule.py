@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.core.config import load_config
 from engine.core.windows import latest_window
 
 
-def scheduled_window(lag_days: int | None = None) -> str:
-    """Label of the latest finished week before the running flow's scheduled start (aware UTC)."""
+def scheduled_window(config: Path | None = None) -> str:
+    """Label of the latest finished week before the running flow's scheduled start (aware UTC). So runs that pile up
+    behind a dead worker are each of their own week."""
     from prefect.runtime import flow_run
 
-    lag = load_config().window.lag_days if lag_days is None else lag_days
+    lag = load_config(config).window.lag_days
     return latest_window(flow_run.scheduled_start_time, lag_days=lag).label

@@ -6,6 +6,7 @@ from prefect.artifacts import create_markdown_artifact
 
 from engine.core.schema import canonical_json
 from engine.core.store import write_atomic
+from flows.notify import tell
 from flows.run import Run
 from flows.stages import snapshot
 from flows.stages.base import Done
@@ -27,4 +28,6 @@ def publish(run: Run, steps: list[Done]) -> None:
         key=f"funnel-{run.window.label.replace('_', '-')}",
         description=f"Funnel of {run.snapshot_name}",
     )
-    write_atomic(run.home.window(run.window) / "summary.json", canonical_json(summary(run)).encode())
+    told = summary(run)
+    write_atomic(run.home.window(run.window) / "summary.json", canonical_json(told).encode())
+    tell(run, told)

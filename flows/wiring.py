@@ -14,7 +14,8 @@ from engine.core.schema import Article
 from flows.run import Run
 
 if TYPE_CHECKING:
-    from engine.core.config import LlmSection
+    from engine.core.config import Config, LlmSection
+    from engine.core.store import Home
     from engine.llm.client import OpenAIChat
     from engine.news.deps import NewsDeps
     from engine.questions.ask import AskDeps
@@ -51,9 +52,9 @@ async def ask_deps(run: Run, articles: Sequence[Article]) -> AsyncIterator[AskDe
 
     config = run.config
     async with AsyncExitStack() as stack:
-        chat = await stack.enter_async_context(_chat(run)) if needs_chat(config.ask) else None
+        chat = await stack.enter_async_context(_chat(config, run.home)) if needs_chat(config.ask) else None
         section = blind_llm(config.ask, config.llm)
-        blind = await stack.enter_async_context(_chat(run, section)) if section else None
+        blind = await stack.enter_async_context(_chat(config, run.home, section)) if section else None
         yield make_deps(config.ask, config.llm, chat=chat, blind=blind, blobs=run.home.blobs, articles=articles)
 
 
@@ -75,34 +76,34 @@ def annotate_deps(run: Run) -> AnnotateDeps:
 
 
 @asynccontextmanager
-async def inference_deps(run: Run) -> AsyncIterator[InferenceDeps]:
-    """Search over the window's own news, the chat model where a reader needs one, and the weights' folder."""
+async def inference_deps(config: Config, home: Home, run: Run | None, *, name: str) -> AsyncIterator[InferenceDeps]:
+    """What the segmenter `name` may use: search over the window's own news, the chat model, the weights' folder."""
     from inference.segmenters.deps import InferenceDeps
 
-    config = run.config
-    wrapped = any(name.startswith(("rose:", "search-chat:")) for name in config.score.segmenters)
+    wrapped = name.startswith(("rose:", "search-chat:"))
     async with AsyncExitStack() as stack:
-        search = _local_index(run) if wrapped and "local" in config.rose.search else None
+        search = _local_index(run) if run is not None and wrapped and "local" in config.rose.search else None
         if search is not None:
             stack.callback(search.close)
         chat = None
         if config.llm.model and openai_key():
-            chat = await stack.enter_async_context(_chat(run))
+            chat = await stack.enter_async_context(_chat(config, home))
+        told = config.annotate.weights_dir
         yield InferenceDeps(
             search=search,
             chat=chat,
             search_chat=chat,
             vision_chat=chat if config.llm.sees_images else None,
-            weights_dir=run.weights,
+            weights_dir=config.resolve(told) if told else home.weights,
         )
 
 
-def _chat(run: Run, section: LlmSection | None = None) -> OpenAIChat:
+def _chat(config: Config, home: Home, section: LlmSection | None = None) -> OpenAIChat:
     from engine.llm.client import OpenAIChat
     from engine.llm.ledger import Ledger
 
-    ledger = Ledger(run.home.root / "ledger")
-    return OpenAIChat(section or run.config.llm, api_key=openai_key(), cache=run.home.cache("llm"), ledger=ledger)
+    ledger = Ledger(home.root / "ledger")
+    return OpenAIChat(section or config.llm, api_key=openai_key(), cache=home.cache("llm"), ledger=ledger)
 
 
 def index_digest(run: Run) -> str:

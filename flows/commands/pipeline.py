@@ -27,6 +27,19 @@ LimitOption = Annotated[
 ]
 
 
+UsdOption = Annotated[
+    float | None, typer.Option("--max-usd", help="Stop cleanly with exit code 3 when so many US dollars are spent.")
+]
+TokensOption = Annotated[
+    int | None, typer.Option("--max-tokens", help="Stop cleanly with exit code 3 when so many tokens are used.")
+]
+
+
+def _overrides(limit: int | None, max_usd: float | None, max_tokens: int | None) -> dict[str, Any]:
+    told = {"collect.limit": limit, "llm.max_usd": max_usd, "llm.max_tokens": max_tokens}
+    return {name: value for name, value in told.items() if value is not None}
+
+
 def register(app: typer.Typer) -> None:
     app.command()(demo)
     app.command()(refresh)
@@ -55,6 +68,8 @@ def refresh(
     window: WindowOption = None,
     config: ConfigOption = None,
     limit: LimitOption = None,
+    max_usd: UsdOption = None,
+    max_tokens: TokensOption = None,
     revise: ReviseOption = False,
     recollect: Annotated[
         bool, typer.Option("--recollect", help="With --revise: fetch the news of the window anew as well.")
@@ -65,7 +80,7 @@ def refresh(
     """Make, push and score the snapshot of one window, doing only what is missing."""
     from flows.run import next_revision, open_run
 
-    overrides: dict[str, Any] = {} if limit is None else {"collect.limit": limit}
+    overrides = _overrides(limit, max_usd, max_tokens)
     run = open_run(window, config_path=config, overrides=overrides, revise=revise)
     if recollect:
         if not revise:
@@ -130,6 +145,8 @@ def _stage_command(name: str) -> Any:
         window: WindowOption = None,
         config: ConfigOption = None,
         limit: LimitOption = None,
+        max_usd: UsdOption = None,
+        max_tokens: TokensOption = None,
         revise: ReviseOption = False,
         as_json: JsonOption = False,
     ) -> None:
@@ -138,7 +155,7 @@ def _stage_command(name: str) -> Any:
 
         from flows.run import open_run
 
-        overrides: dict[str, Any] = {} if limit is None else {"collect.limit": limit}
+        overrides = _overrides(limit, max_usd, max_tokens)
         run = open_run(window, config_path=config, overrides=overrides, revise=revise)
         if name == "snapshot":
             importlib.import_module("flows.stages.annotate").do(run)
@@ -181,6 +198,15 @@ def backfill(
     last: Annotated[str, typer.Option("--to", help="Last day, YYYY-MM-DD.")],
     every: Annotated[str, typer.Option("--every", help="Length of a window, e.g. 7d.")] = "7d",
     only_missing: Annotated[bool, typer.Option("--only-missing", help="Leave out windows that are finished.")] = False,
+    deployment: Annotated[
+        str, typer.Option("--deployment", help="Send the windows to this Prefect deployment, e.g. refresh/backfill.")
+    ] = "",
+    attempt: Annotated[
+        int,
+        typer.Option(
+            "--attempt", min=1, help="With --deployment: a failed window is sent again only with a new number."
+        ),
+    ] = 1,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -189,7 +215,15 @@ def backfill(
     from flows.backfill import backfill_range
 
     code = backfill_range(
-        first, last, every=every, only_missing=only_missing, config=config, dry_run=dry_run, as_json=as_json
+        first,
+        last,
+        every=every,
+        only_missing=only_missing,
+        config=config,
+        dry_run=dry_run,
+        as_json=as_json,
+        deployment=deployment,
+        attempt=attempt,
     )
     if code:
         raise typer.Exit(code)

@@ -1,6 +1,7 @@
-"""Score: the configured segmenters over the window's snapshot, then the report. Scoring never waits for a push.
+"""Score: segmenters over a snapshot or any other benchmark, then the report. Scoring never waits for a push.
 
 Predictions are kept per segmenter and key, so a new segmenter costs only its own run, and a report is only counting.
+A window's own news is what ROSE searches by default; a foreign benchmark has no such index.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.core.config import Config
 from engine.core.errors import ConfigError
 from engine.core.schema import Prediction, ScoreReport
-from engine.core.store import StageDir, committed_directory, sha256_file, stage_key
+from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
 from flows import console
 from flows.run import Run
 from flows.stages import snapshot
@@ -28,87 +32,136 @@ if TYPE_CHECKING:
 REPORT_VERSION = "1"
 
 
-def places(run: Run) -> dict[str, StageDir] | None:
-    """Where each segmenter's predictions lie; None while there is no snapshot of this configuration."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is scored: a named benchmark with the digest of its data, and the window whose news may be searched."""
+
+    name: str
+    digest: str
+    open: Callable[[], Benchmark]
+    config: Config
+    home: Home
+    run: Run | None = None
+
+    @property
+    def weights(self) -> Path:
+        told = self.config.annotate.weights_dir
+        return self.config.resolve(told) if told else self.home.weights
+
+
+def task_of(run: Run) -> Task | None:
+    """The window's snapshot as a task; None while there is no snapshot of this configuration."""
+    folder = snapshot.folder(run)
+    if not snapshot.finished(run) or snapshot.manifest(folder) is None:
+        return None
+
+    def load() -> Benchmark:
+        from inference.benchmarks.nest import load
+
+        return load(folder, cutoff_lag_days=run.config.score.cutoff_lag_days)
+
+    return Task(run.snapshot_name, sha256_file(folder / "snapshot.json"), load, run.config, run.home, run)
+
+
+def task_for(text: str, config: Config) -> Task:
+    """Any benchmark that a text names, see `inference.benchmarks.registry`. Raises `ConfigError` for an unknown one."""
+    from inference.benchmarks.registry import open_benchmark
+
+    home = Home(config.home)
+    found = open_benchmark(text, snapshots=home.snapshot("x").parent)
+    name = re.sub(r"[^\w.+-]", "_", found.name)
+    return Task(name, found.digest, lambda: found, config, home)
+
+
+def places(task: Task) -> dict[str, StageDir]:
+    """Where each segmenter's predictions lie."""
     from flows.wiring import index_digest
     from inference.predict import VERSION
     from inference.segmenters.registry import segmenter_key
 
-    if not snapshot.finished(run) or snapshot.manifest(snapshot.folder(run)) is None:
-        return None
-    digest = sha256_file(snapshot.folder(run) / "snapshot.json")
-    search = index_digest(run)
+    search = index_digest(task.run) if task.run is not None else ""
     found = {}
-    for name in run.config.score.segmenters:
-        told = segmenter_key(name, run.config, weights_dir=run.weights, search=search)
-        told["cutoff_lag_days"] = run.config.score.cutoff_lag_days
-        key = stage_key("predict", VERSION, told, [digest])
-        found[name] = run.home.predictions(run.snapshot_name, name, key)
+    for name in task.config.score.segmenters:
+        told = segmenter_key(name, task.config, weights_dir=task.weights, search=search)
+        told["cutoff_lag_days"] = task.config.score.cutoff_lag_days
+        key = stage_key("predict", VERSION, told, [task.digest])
+        found[name] = task.home.predictions(task.name, name, key)
     return found
 
 
-def folder(run: Run) -> Path | None:
-    """Where the window's report lies; None while there are no predictions."""
-    predictions = places(run)
-    if not predictions or not all(place.finished for place in predictions.values()):
+def place(task: Task) -> Path | None:
+    """Where the report lies; None while predictions are missing."""
+    predictions = places(task)
+    if not predictions or not all(found.finished for found in predictions.values()):
         return None
-    inputs = [digest for place in predictions.values() for digest in place.digests()]
-    config = {"score": run.config.score.keyed(), "snapshot": sha256_file(snapshot.folder(run) / "snapshot.json")}
-    return run.home.report(run.snapshot_name, stage_key("score", REPORT_VERSION, config, inputs))
+    inputs = [digest for found in predictions.values() for digest in found.digests()]
+    config = {"score": task.config.score.keyed(), "data": task.digest}
+    return task.home.report(task.name, stage_key("score", REPORT_VERSION, config, inputs))
+
+
+def folder(run: Run) -> Path | None:
+    """Where the window's report lies; None while it cannot be there."""
+    task = task_of(run)
+    return place(task) if task is not None else None
 
 
 def finished(run: Run) -> bool:
-    place = folder(run)
-    return place is not None and (place / "report.json").is_file()
+    where = folder(run)
+    return where is not None and (where / "report.json").is_file()
 
 
 def do(run: Run) -> Done:
-    """Predict and score unless that is done."""
+    """Predict and score the window's snapshot unless that is done."""
     if snapshot.manifest(snapshot.folder(run)) is None:
         return Done("score", "", "", 0, 0, False, "no snapshot, nothing to score")
-    predictions = places(run)
-    if predictions is None:
+    task = task_of(run)
+    if task is None:
         raise ConfigError(f"the snapshot of {run.window.label} is not of this configuration: run 'nest snapshot' first")
-    from inference.benchmarks.nest import load
+    return do_task(task)
 
-    benchmark = load(snapshot.folder(run))
+
+def do_task(task: Task) -> Done:
+    """Predict and score unless that is done."""
+    benchmark = task.open()
+    if not task.config.score.segmenters:
+        raise ConfigError("no segmenter is named: set [score] segmenters or give --segmenter")
+    predictions = places(task)
     fresh = False
-    for name, place in predictions.items():
-        if not place.finished:
+    for name, where in predictions.items():
+        if not where.finished:
             fresh = True
-            with place.lock():
-                place.sweep()
-                asyncio.run(_predict(run, name, place, benchmark))
-    where = folder(run)
-    assert where is not None
-    if not finished(run):
+            with where.lock():
+                where.sweep()
+                asyncio.run(_predict(task, name, where, benchmark))
+    report_at = place(task)
+    assert report_at is not None
+    if not (report_at / "report.json").is_file():
         fresh = True
-        _report(run, where, benchmark, predictions)
-    count = sum(1 for _ in predictions)
-    return Done("score", where.name, str(where), count, count, fresh)
+        _report(task, report_at, benchmark, predictions)
+    return Done("score", report_at.name, str(report_at), len(predictions), len(predictions), fresh)
 
 
-async def _predict(run: Run, name: str, place: StageDir, benchmark: Benchmark) -> None:
+async def _predict(task: Task, name: str, where: StageDir, benchmark: Benchmark) -> None:
     from flows.wiring import inference_deps
     from inference import predict
     from inference.segmenters.registry import make
 
     started = time.monotonic()
-    size = run.config.score.shard_samples
+    size = task.config.score.shard_samples
     count = -(-len(benchmark) // size)
-    async with inference_deps(run) as deps:
-        runner = make(name, run.config, deps=deps)
+    async with inference_deps(task.config, task.home, task.run, name=name) as deps:
+        runner = make(name, task.config, deps=deps)
         with console.bar(name, len(benchmark)) as bar:
             for index, samples in enumerate(_chunks(benchmark, size)):
-                if not place.shard_done(index):
+                if not where.shard_done(index):
                     began = time.monotonic()
                     items = [sample.item() for sample in samples]
-                    kept, timings = await predict.run(items, run.config.score, deps=predict.PredictDeps(runner))
+                    kept, timings = await predict.run(items, task.config.score, deps=predict.PredictDeps(runner))
                     told = {**clock(began), "timings": [timing.model_dump(mode="json") for timing in timings]}
-                    place.commit_shard(index, kept, [], run=told)
+                    where.commit_shard(index, kept, [], run=told)
                 bar.step(len(samples))
-    predictions, _ = place.read_shards(Prediction, count)
-    place.commit(predictions, [], stage="predict", found=len(benchmark), run=clock(started))
+    predictions, _ = where.read_shards(Prediction, count)
+    where.commit(predictions, [], stage="predict", found=len(benchmark), run=clock(started))
 
 
 def _chunks(benchmark: Benchmark, size: int) -> Iterator[list[BenchmarkSample]]:
@@ -118,49 +171,49 @@ def _chunks(benchmark: Benchmark, size: int) -> Iterator[list[BenchmarkSample]]:
         yield chunk
 
 
-def _report(run: Run, where: Path, benchmark: Benchmark, predictions: Mapping[str, StageDir]) -> None:
+def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str, StageDir]) -> None:
     from inference.metrics.score import score
     from inference.report.write import write
 
-    truths, notes = known_truth(run)
+    truths, notes = known_truth(task)
     report = score(
         benchmark,
-        {name: place.iterate(Prediction) for name, place in predictions.items()},
-        convention=run.config.score.convention,
+        {name: found.iterate(Prediction) for name, found in predictions.items()},
+        convention=task.config.score.convention,
         truths=truths,
         descriptions={"snapshot": "the snapshot's own masks"},
         notes=notes,
     )
     with committed_directory(where) as temporary:
-        stored = {name: place.read(Prediction) for name, place in predictions.items()}
+        stored = {name: found.read(Prediction) for name, found in predictions.items()}
         write(report, temporary, benchmark=benchmark, predictions=stored, truths=truths)
 
 
-def known_truth(run: Run) -> tuple[dict[str, Any], Sequence[str]]:
+def known_truth(task: Task) -> tuple[dict[str, Any], Sequence[str]]:
     """Masks that are known from elsewhere, where the configuration names such a source: the bundled sample week."""
-    if run.config.score.known_truth != "sample":
+    if task.config.score.known_truth != "sample" or task.run is None:
         return {}, ()
     from flows.sample.scoring import NOTES, truth_by_sample
 
-    return {"known truth": truth_by_sample(snapshot.folder(run))}, NOTES
+    return {"known truth": truth_by_sample(snapshot.folder(task.run))}, NOTES
 
 
-def report(run: Run) -> ScoreReport | None:
-    where = folder(run)
+def read_report(where: Path | None) -> ScoreReport | None:
+    """The report in a folder, None if there is none."""
     if where is None or not (where / "report.json").is_file():
         return None
     return ScoreReport.read(json.loads((where / "report.json").read_text(encoding="utf-8")))
 
 
-def table(run: Run) -> str:
+def table(where: Path | None) -> str:
     """The score table in plain text, "" if there is none."""
     from inference.report.text import terminal
 
-    found = report(run)
+    found = read_report(where)
     return terminal(found) if found else ""
 
 
-def figures(run: Run) -> list[dict[str, Any]]:
+def figures(where: Path | None) -> list[dict[str, Any]]:
     """The overall rows as plain values."""
-    found = report(run)
+    found = read_report(where)
     return [row.model_dump(mode="json") for row in found.rows if not row.split] if found else []
