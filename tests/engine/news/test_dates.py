@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.news.dates import EARLIEST, parse_date
@@ -100,6 +100,7 @@ def test_day_order_follows_the_language_only_where_it_must() -> None:
     assert parse_date("05/03/2026") is None
 
 
+@settings(deadline=None)
 @given(
     st.datetimes(min_value=FIRST, max_value=LAST),
     st.integers(min_value=-14 * 4, max_value=14 * 4),
@@ -118,6 +119,7 @@ def test_what_is_written_in_iso_or_rfc_822_is_read_back(naive: datetime, quarter
         assert read.zone == "stated"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"[0-9/.\- :TZ+]{1,30}"))
 def test_any_text_gives_a_credible_date_or_none(raw: str) -> None:
     read = parse_date(raw, latest=LATEST)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.schema import Code, DateWitness, Window
@@ -106,6 +106,7 @@ witnesses = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(witnesses, max_size=6))
 def test_a_date_is_always_one_that_a_witness_said(found: list[DateWitness]) -> None:
     decision = decide(found)
@@ -114,6 +115,7 @@ def test_a_date_is_always_one_that_a_witness_said(found: list[DateWitness]) -> N
     assert (decision.published_at is None) == (not found or decision.problem is Code.NO_DATE)
 
 
+@settings(deadline=None)
 @given(st.lists(witnesses, max_size=6), st.integers(1, 6))
 def test_a_week_in_two_halves_holds_the_same_articles(found: list[DateWitness], days: int) -> None:
     decision = decide(found)
@@ -124,6 +126,7 @@ def test_a_week_in_two_halves_holds_the_same_articles(found: list[DateWitness], 
     assert not all(inside)
 
 
+@settings(deadline=None)
 @given(witnesses, witnesses)
 def test_agreement_is_mutual(a: DateWitness, b: DateWitness) -> None:
     assert agree(a, b) == agree(b, a)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.schema import Code
@@ -33,6 +33,7 @@ def test_public_addresses_are(address: str) -> None:
     assert is_public(address)
 
 
+@settings(deadline=None)
 @given(st.ip_addresses(v=4))
 def test_an_ipv4_address_is_judged_alike_however_it_is_wrapped(address: ipaddress.IPv4Address) -> None:
     assert (

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.schema import Code
@@ -42,12 +42,14 @@ def test_what_names_an_article_and_what_does_not(one: str, other: str, same: boo
     assert (url_key(one) == url_key(other)) is same
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_has_a_key_and_a_key_is_stable(text: str) -> None:
     assert url_key(text) == url_key(text)
     assert isinstance(host_of(text), str)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text("abcXYZ019-_.~åé%/", min_size=1, max_size=8), max_size=4),
     st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.text("abc019 å", max_size=6), max_size=3),
