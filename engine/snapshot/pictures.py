@@ -92,6 +92,21 @@ def shrink(
     raise ValueError(f"larger than {limit_bytes} bytes at every quality and scale")
 
 
+def again(data: bytes, mask: Mask, *, step: str, quality: int) -> Picture:
+    """The published picture once more, from the fetched bytes, the final mask and the step that `shrink` took."""
+    if not step:
+        return publish(data, mask, quality=quality)
+    pixels = open_image(data).pixels
+    if step.startswith("quality "):
+        jpeg = encode_jpeg(pixels, quality=int(step.split()[1]))
+    else:
+        lowest = min((value for value in QUALITIES if value < quality), default=quality)
+        size = mask.shape[1], mask.shape[0]
+        small = PilImage.fromarray(pixels).resize(size, PilImage.Resampling.LANCZOS)
+        jpeg = encode_jpeg(np.asarray(small), quality=lowest)
+    return Picture(jpeg, encode_png(mask), mask.shape[1], mask.shape[0], mask)
+
+
 def _scaled(image: Image, mask: Mask, *, scale: float, quality: int) -> Picture:
     height, width = mask.shape
     size = max(1, round(width * scale)), max(1, round(height * scale))

@@ -53,8 +53,8 @@ def make_row(sample: Sample, *, blobs: Blobs, config: SnapshotSection) -> Row | 
     if config.publish == "bytes":
         default: dict[str, Any] = {
             **text,
-            "images": [_file(sample.id, n, "jpg", item.jpeg) for n, item in enumerate(small)],
-            "annotations": [_file(sample.id, n, "png", item.png) for n, item in enumerate(small)],
+            "images": [file_value(sample.id, n, "jpg", item.jpeg) for n, item in enumerate(small)],
+            "annotations": [file_value(sample.id, n, "png", item.png) for n, item in enumerate(small)],
         }
         size = sum(item.size_bytes for item in small)
     else:
@@ -68,8 +68,8 @@ def make_row(sample: Sample, *, blobs: Blobs, config: SnapshotSection) -> Row | 
     return Row(sample.id, default, provenance, size + sum(len(value.encode()) for value in text.values()))
 
 
-def _file(name: str, number: int, ext: str, data: bytes) -> dict[str, Any]:
-    # a base name and never a folder: a path would be looked for on the reader's machine
+def file_value(name: str, number: int, ext: str, data: bytes) -> dict[str, Any]:
+    """A picture as `datasets` keeps it: its bytes, and a base name, never a folder that a reader would look for."""
     return {"bytes": data, "path": f"{name}_{number}.{ext}"}
 
 
