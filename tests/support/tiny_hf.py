@@ -182,5 +182,37 @@ def write_sam3_tracker(folder: Path, *, side: int = 112) -> Path:
     return folder
 
 
+def write_sam3(folder: Path, *, side: int = 112) -> Path:
+    """SAM 3's half that takes phrases, with its tokenizer, in transformers' layout."""
+    from transformers import CLIPTokenizer, Sam3Config, Sam3ImageProcessor, Sam3Model
+
+    letters = [*"abcdefghijklmnopqrstuvwxyz", *(f"{c}</w>" for c in "abcdefghijklmnopqrstuvwxyz")]
+    words = {word: i for i, word in enumerate([*letters, "<|startoftext|>", "<|endoftext|>"])}
+    small = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
+    config = Sam3Config(
+        vision_config=sam3_vision(side),
+        text_config={
+            "model_type": "clip_text_model",
+            **small,
+            "vocab_size": len(words),
+            "num_hidden_layers": 2,
+            "max_position_embeddings": 32,
+            "projection_dim": 16,
+            "bos_token_id": words["<|startoftext|>"],
+            "eos_token_id": words["<|endoftext|>"],
+        },
+        geometry_encoder_config={**small, "num_layers": 1},
+        detr_encoder_config={**small, "num_layers": 2},
+        detr_decoder_config={**small, "num_layers": 2, "num_queries": 8},
+        mask_decoder_config={"hidden_size": 32, "num_attention_heads": 2, "num_upsampling_stages": 3},
+    )
+    model = Sam3Model(config).eval()
+    seed_weights(model)
+    model.save_pretrained(folder)
+    Sam3ImageProcessor(size={"height": side, "width": side}).save_pretrained(folder)
+    CLIPTokenizer(vocab=words, merges=[], model_max_length=32).save_pretrained(folder)
+    return folder
+
+
 def _decoder() -> dict[str, Any]:
     return {"hidden_size": 32, "mlp_dim": 64, "num_attention_heads": 4, "iou_head_hidden_dim": 32}
