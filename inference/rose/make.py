@@ -17,7 +17,7 @@ from inference.segmenters.phrases import nouns_of
 from inference.segmenters.registry import build
 
 
-def make_rose(inner: str, config: Config, *, deps: InferenceDeps) -> Rose:
+def make_rose(inner: str, config: Config, *, deps: InferenceDeps, name: str = "") -> Rose:
     """ROSE around the segmenter `inner`, with the modules that `[rose]` switches on.
 
     Raises `ConfigError` if a module lacks what it needs, or `inner` takes whole samples.
@@ -63,5 +63,5 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps) -> Rose:
         vpe_phrases=built.vpe_phrases if built.vpe_phrases is not None else nouns_of,
         max_in_flight=config.score.max_in_flight,
         batch=section.batch,
-        name=f"rose:{inner}",
+        name=name or f"rose:{inner}",
     )

@@ -17,6 +17,7 @@ from engine.core.errors import NestError
 from engine.core.protocols import EvalItem, Segmented, Segmenter, SegmentRequest, SegmentResult
 from engine.core.schema import Failure, FailureKind, ModelRef, Timing, TraceStep
 from inference.segmenters.bridge import note_loop
+from inference.segmenters.phrases import phrase_of
 
 
 class Runner(Protocol):
@@ -48,7 +49,9 @@ class Wording:
     names: bool = True
 
     def ask(self, question: str) -> str:
-        """The prompt for a question."""
+        """The prompt for a question: the question itself, or the noun it asks for where only phrases are taken."""
+        if self.form == "phrase":
+            return self.show(phrase_of(question))
         return self.question.format(text=shorten(question, self.max_chars))
 
     def show(self, phrase: str) -> str:

@@ -39,9 +39,30 @@ def grounded_sam(config: Config, *, deps: InferenceDeps, argument: str) -> Built
 
 
 def rose(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _rose("rose", config, deps, argument)
+
+
+def rose_irag(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _rose("rose-irag", config, deps, argument)
+
+
+def rose_irag_tpe(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _rose("rose-irag-tpe", config, deps, argument)
+
+
+def rose_irag_vpe(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _rose("rose-irag-vpe", config, deps, argument)
+
+
+def rose_full(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _rose("rose-full", config, deps, argument)
+
+
+def _rose(variant: str, config: Config, deps: InferenceDeps, inner: str) -> Built:
+    from inference.rose.ablation import switched
     from inference.rose.make import make_rose
 
-    return Built(runner=make_rose(argument, config, deps=deps))
+    return Built(runner=make_rose(inner, switched(config, variant), deps=deps, name=f"{variant}:{inner}"))
 
 
 def search_chat(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
@@ -95,11 +116,13 @@ def _family(name: str, module: str, kind: str, config: Config, deps: InferenceDe
 
     folder = weights_folder(name, config, deps)
     tower = config.score.weights.get(f"{name}.vision_tower")
+    options = config.score.options.get(name, {})
     made = getattr(importlib.import_module(module), kind)(
         folder,
         vision_tower=config.resolve(Path(tower)) if tower else None,
         device=config.score.device,
         dtype=config.annotate.dtype,
+        **{key: options[key] for key in ("conversation", "forced", "max_new_tokens") if key in options},
     )
     return Built(segmenter=cast("Segmenter", made), wording=LISA_WORDING, annotate=real_parts(config.annotate))
 
@@ -114,6 +137,20 @@ def sesame(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 
 def read(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     return _family("read", "inference.segmenters.read", "Read", config, deps)
+
+
+def sam3(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.sam3 import Sam3
+
+    options = config.score.options.get("sam3", {})
+    segmenter = Sam3(
+        weights_folder("sam3", config, deps),
+        device=config.score.device,
+        dtype=config.annotate.dtype,
+        **({"threshold": float(options["threshold"])} if "threshold" in options else {}),
+        every=options.get("every") is True,
+    )
+    return Built(segmenter=segmenter, wording=NOUN, annotate=real_parts(config.annotate))
 
 
 def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:

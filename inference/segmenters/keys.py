@@ -13,6 +13,7 @@ from typing import Any
 from engine.core.config import AnnotateSection, Config
 from engine.core.errors import ConfigError
 from engine.core.store import sha256_bytes, sha256_file
+from inference.rose.ablation import VARIANTS, switched
 from inference.segmenters.deps import InferenceDeps
 
 #: What a detector, a mask model or an embedder reads of `[annotate]`; gates and binding are the annotator's own.
@@ -47,8 +48,8 @@ def segmenter_key(name: str, config: Config, *, weights_dir: Path, search: str =
         return own | {"parts": _parts(real_parts(config.annotate), weights_dir)}
     if head in _FAMILY:
         return own | {"dtype": config.annotate.dtype, "weights": _folder(head, config, weights_dir)}
-    if head == "rose":
-        return own | _rose(argument, config, weights_dir=weights_dir, search=search)
+    if head in VARIANTS:
+        return own | _rose(argument, switched(config, head), weights_dir=weights_dir, search=search)
     if head == "search-chat":
         from inference.rose.search_chat import PROMPT
 

@@ -50,6 +50,15 @@ BUILT_IN: Mapping[str, _BuiltIn] = {
     "rose": _BuiltIn(
         f"{_HERE}:rose", "what SEGMENTER needs, a search, references", "retrieval around any segmenter", "SEGMENTER"
     ),
+    **{
+        name: _BuiltIn(f"{_HERE}:{name.replace('-', '_')}", "as rose", about, "SEGMENTER")
+        for name, about in (
+            ("rose-irag", "ablation: the retrieved answer as the prompt"),
+            ("rose-irag-tpe", "ablation: and background in the prompt"),
+            ("rose-irag-vpe", "ablation: the answer as the prompt, and the check against references"),
+            ("rose-full", "ablation: all modules, every sample retrieved"),
+        )
+    },
     "search-chat": _BuiltIn(
         f"{_HERE}:search_chat",
         "what SEGMENTER needs, a search-enabled chat model",
