@@ -11,7 +11,9 @@ from PIL import Image as PilImage
 from PIL import ImageDraw
 
 from engine.core.geometry import Floats
+from flows.sample.make.backgrounds import PLACES
 from flows.sample.make.canvas import ramp
+from flows.sample.make.compose import Placed, develop, picture, warp
 from flows.sample.make.cutouts import photo
 
 #: File -> photograph, part shown (x1, y1, x2, y2; zeros are the whole), width in pixels, mirrored, tint.
@@ -72,6 +74,21 @@ def _lamp() -> bytes:
     return out.getvalue()
 
 
+def _two_cups() -> bytes:
+    """The cup twice, once turned to blue, side by side; nobody has reference pictures of either."""
+    cup = picture("cup")
+    blue = np.dstack([cup[..., [2, 1, 0]] * np.array((0.9, 1.0, 1.05)), cup[..., 3]]).astype(np.float32)
+    scene = PLACES["table"](900, 600, 119)
+    for source, placed in (
+        (cup, Placed("cup", 240, 520, 340, gain=0.96)),
+        (blue, Placed("cup", 660, 500, 330, mirror=True)),
+    ):
+        layer = warp(source, placed, width=900, height=600)
+        alpha = np.clip(layer[..., 3:], 0, 1)
+        scene = scene * (1 - 0.4 * cv2.GaussianBlur(alpha[..., 0], (0, 0), 9)[..., None]) * (1 - alpha) + layer[..., :3]
+    return develop(np.asarray(scene, np.float32), seed=119)[0]
+
+
 def write_extras(folder: Path) -> None:
     """Write them all; `line-9.jpg` must be there already."""
     for name in PLAIN:
@@ -81,6 +98,7 @@ def write_extras(folder: Path) -> None:
     (folder / "line-9-small.jpg").write_bytes(_jpeg(small, quality=70))
     turf = cv2.resize(_plain("pitch-grass.jpg"), (640, 450), interpolation=cv2.INTER_AREA)
     (folder / "pitch-grass-again.jpg").write_bytes(_jpeg(np.asarray(turf, np.float32), quality=68))
+    (folder / "two-cups.jpg").write_bytes(_two_cups())
     whole = _jpeg(_plain("photographer.jpg")[:, ::-1])
     (folder / "truncated.jpg").write_bytes(whole[: len(whole) * 3 // 5])
     (folder / "flat.jpg").write_bytes(_jpeg(ramp(400, 640, (206, 206, 208), (208, 208, 209))))
