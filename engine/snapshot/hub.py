@@ -21,6 +21,7 @@ from engine.snapshot.hub_client import TRIES, Then, decision_of, download, failu
 from engine.snapshot.hub_files import Remote, differences, read_remote, row_counts
 from engine.snapshot.manifest import from_bytes, read_manifest
 from engine.snapshot.names import CARD, HUB_FILES, MANIFEST, repo_id
+from engine.snapshot.readdress import readdress
 from engine.snapshot.verify import verify
 from engine.snapshot.verify_card import has_contact
 
@@ -58,25 +59,31 @@ def push(
     tries: int = TRIES,
     sleep: Callable[[float], None] = time.sleep,
 ) -> PushResult:
-    """Publish a folder that `build` wrote. `repo` may hold `{name}`; `endpoint` None is huggingface.co.
+    """Publish a folder that `build` wrote. `repo` may hold `{name}`; `endpoint` None is `HF_ENDPOINT` or the Hub's own.
 
-    The tag is the manifest's revision. Raises `RefusedError` (exit 4) for rows of the portable annotator or the
-    template writer unless allowed, for a card without a removal contact, for other bytes under the same name and
-    revision, and for a tag that points elsewhere; `TerminalError` if the folder does not verify or came back
-    changed; `TransientError` (exit 3) when the Hub's patience or ours is spent; `ConfigError` for a bad token.
+    Pushed to another repository than it was built for, the card and the manifest name the new one. The tag is the
+    manifest's revision. Raises `RefusedError` (exit 4) for rows of the portable annotator or the template writer
+    unless allowed, for a card without a removal contact, for other bytes under the same name and revision, and for a
+    tag that points elsewhere; `TerminalError` if the folder does not verify or came back changed; `TransientError`
+    (exit 3) when the Hub's patience or ours is spent; `ConfigError` for a bad token.
     """
     manifest = read_manifest(folder)
     name = repo_id(repo, manifest.name)
     _refuse_unfit(manifest, allow_portable=allow_portable)
-    if bad := verify(folder, repo=name):
-        first = bad[0]
-        raise TerminalError(
-            f"{folder} does not verify ({len(bad)} findings; first: {first.file}: {first.detail}): build it again"
-        )
-    if not has_contact((folder / CARD).read_text(encoding="utf-8")):
-        raise RefusedError(f"{folder} names no removal contact: set [snapshot] contact and build it again")
-    with hub(token, endpoint) as api, tempfile.TemporaryDirectory(prefix="nest-push-") as cache:
-        job = _Push(api, name, folder, manifest, Path(cache), sleep, max(1, tries))
+    with hub(token, endpoint) as api, tempfile.TemporaryDirectory(prefix="nest-push-") as work:
+        if manifest.hub_repo != name:
+            moved = Path(work) / "folder"
+            moved.mkdir()
+            manifest = readdress(folder, moved, hub_repo=name)
+            folder = moved
+        if bad := verify(folder, repo=name):
+            first = bad[0]
+            raise TerminalError(
+                f"{folder} does not verify ({len(bad)} findings; first: {first.file}: {first.detail}): build it again"
+            )
+        if not has_contact((folder / CARD).read_text(encoding="utf-8")):
+            raise RefusedError(f"{folder} names no removal contact: set [snapshot] contact and build it again")
+        job = _Push(api, name, folder, manifest, Path(work) / "cache", sleep, max(1, tries))
         return job.plan() if dry_run else job.run(private=private)
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 T = TypeVar("T")
-DEFAULT_ENDPOINT = "https://huggingface.co"
 #: Tries of one action, and the longest wait in seconds that is sat out within a run.
 TRIES = 5
 PATIENCE_S = 120.0
@@ -165,10 +164,13 @@ _switches = _Switches()
 
 @contextlib.contextmanager
 def hub(token: str | None, endpoint: str | None) -> Iterator[HfApi]:
-    """A client for one endpoint, without progress bars, with Xet only where it exists."""
-    from huggingface_hub import HfApi
+    """A client for one endpoint, without progress bars, with Xet only where it exists.
 
-    where = (endpoint or DEFAULT_ENDPOINT).rstrip("/")
+    Without an endpoint it is the library's own: `HF_ENDPOINT`, or huggingface.co.
+    """
+    from huggingface_hub import HfApi, constants
+
+    where = (endpoint or constants.ENDPOINT).rstrip("/")
     if urlsplit(where).scheme not in ("http", "https") or not urlsplit(where).hostname:
         raise ConfigError(f"'{where}' is not the address of a Hub: set HF_ENDPOINT to https://... or leave it unset")
     _switches.enter(xet=_has_xet(where))

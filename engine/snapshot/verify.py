@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Features
 
-__all__ = ["Finding", "Kind", "verify"]
+__all__ = ["Finding", "Kind", "verify", "verify_repo"]
 
 _SHARD = re.compile(r"(?P<split>\w+(?:\.\w+)*)-(?P<index>\d{5})-of-(?P<count>\d{5})\.parquet", re.ASCII)
 
@@ -67,6 +67,16 @@ def verify(folder: Path, *, repo: str | None = None, rows: bool = True, workers:
             PROVENANCE, Kind.PROVENANCE_MISSING, "there is no provenance: rows say nothing of where they come from"
         )
     return found.closed()
+
+
+def verify_repo(spec: str, *, token: str | None = None, endpoint: str | None = None) -> list[Finding]:
+    """The same for a revision on the Hub, `OWNER/NAME[@REVISION]`: downloaded, checked, and thrown away.
+
+    See `verify_remote.verify_remote`, which also tells the commit.
+    """
+    from engine.snapshot.verify_remote import verify_remote
+
+    return list(verify_remote(spec, token=token, endpoint=endpoint).findings)
 
 
 def _check_manifest(folder: Path, found: Findings) -> SnapshotManifest | None:

@@ -13,6 +13,7 @@ from support.hub import LoopbackHub, free_port
 
 from engine.core.errors import ConfigError, NestError, RefusedError, TerminalError, TransientError
 from engine.snapshot.hub import push
+from engine.snapshot.verify_remote import verify_remote
 
 REPO = "news/{name}"
 NAME = f"news/{snapshots.WINDOW.name}"
@@ -150,6 +151,32 @@ def test_no_contact_is_refused(hub: LoopbackHub, tmp_path: Path) -> None:
     snapshots.snapshot(folder, 1, config=snapshots.CONFIG.model_copy(update={"contact": ""}))
     with pytest.raises(RefusedError, match="contact"):
         do(hub, folder)
+
+
+@pytest.mark.parametrize("built_for", ["", "somebody/{name}"])
+def test_a_push_elsewhere_names_the_new_place(hub: LoopbackHub, tmp_path: Path, built_for: str) -> None:
+    folder = tmp_path / snapshots.WINDOW.name
+    snapshots.snapshot(folder, 2, hub_repo=built_for)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert do(hub, folder).done == "pushed"
+    files = hub.files(NAME)
+    card = files["README.md"].decode()
+    assert f'load_dataset("{NAME}", split="train", revision="r1")' in card
+    assert "somebody" not in card
+    assert files["data/train-00000-of-00001.parquet"] == before[folder / "data" / "train-00000-of-00001.parquet"]
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    # what follows from the folder alone is the same the next time
+    assert do(hub, folder).done == "nothing to do"
+    told = verify_remote(f"{NAME}@r1", token=hub.token, endpoint=hub.endpoint)
+    assert told.findings == ()
+
+
+def test_a_card_that_the_hub_does_not_take(hub: LoopbackHub, tmp_path: Path) -> None:
+    folder = tmp_path / snapshots.WINDOW.name
+    snapshots.snapshot(folder, 1, config=snapshots.CONFIG.model_copy(update={"license": "my-own"}))
+    with pytest.raises(TerminalError, match="my-own"):
+        do(hub, folder)
+    assert len(list(hub.repo(NAME).history("main"))) == 1
 
 
 # -- faults
