@@ -42,9 +42,10 @@ def read_mask(data: bytes) -> ReadMask:
 
 
 def mask_size(data: bytes) -> tuple[int, int]:
-    """Height and width from the header of an image file."""
+    """Height and width of the upright image, from the header of its file."""
     with PilImage.open(io.BytesIO(data)) as picture:
-        return picture.height, picture.width
+        turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        return (picture.width, picture.height) if turned else (picture.height, picture.width)
 
 
 def _fast_grey(data: bytes) -> Pixels | None:

@@ -4,7 +4,8 @@
     FudanCVL/NEST_250323_250411@main a snapshot on the Hub
     reasonseg:PATH?split=val         a loader by its name, with its options
 
-A loader is a function from a source and keyword options to a `Benchmark`; `@loader("name")` registers it.
+A loader is a function from a source and keyword options to a `Benchmark`, in a module of its own; its line in
+`LOADERS` makes it known. Modules are imported when asked for.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ from inference.benchmarks.base import Benchmark
 #: loader name -> module and function; resolved when asked for
 LOADERS: Mapping[str, str] = {
     "nest": "inference.benchmarks.nest:load",
+    "nest-plus": "inference.benchmarks.nest_plus:load",
+    "reasonseg": "inference.benchmarks.reasonseg:load",
+    "refcoco": "inference.benchmarks.refcoco:load",
+    "seg-zero": "inference.benchmarks.segzero:load",
 }
-WHOLE_NUMBERS = ("seed", "limit", "cutoff_lag_days", "nest", "reasonseg", "refseg")
+WHOLE_NUMBERS = ("seed", "limit", "cutoff_lag_days")
 
 
 def open_benchmark(text: str, *, snapshots: Path | None = None) -> Benchmark:
