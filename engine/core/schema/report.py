@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from engine.core.schema.annotation import ModelRef
 from engine.core.schema.base import Record, Value
+from engine.core.schema.question import BlindAnswer
 
 Convention = Literal["lisa", "gres", "seg-zero"]
 UnitStatus = Literal["scored", "failed", "missing"]
@@ -136,6 +137,18 @@ class SampleText(Value):
     question: str
     answer: str = ""
     tags: dict[str, str] = Field(default_factory=dict)
+
+
+class NoveltyLabel(Record):
+    """Whether a named model knows the entity of a sample without the news, with the replies that show it.
+
+    "emerging": it named the entity in at least one reply; "novel": it never did; "unknown": no reply could be judged.
+    """
+
+    sample_id: str
+    model: str
+    label: Literal["novel", "emerging", "unknown"]
+    evidence: tuple[BlindAnswer, ...] = ()
 
 
 class ScoreReport(Record):
