@@ -15,6 +15,7 @@ from engine.core.config import SnapshotSection
 from engine.core.protocols import Blobs
 from engine.core.schema import Erratum, FunnelStep, ModelRef, Rejected, Sample, SnapshotManifest, Stage, Window
 from engine.snapshot.assemble import VERSION, Edition, assemble
+from engine.snapshot.manifest import read_manifest
 from engine.snapshot.names import repo_id
 from engine.snapshot.revise import changed_rows
 from engine.snapshot.rows import Row, make_row
@@ -55,15 +56,16 @@ def build(
     own step is added, with `rejected` (what the join left out) and the rows that could not be written. `models` are
     named beside those in the annotations and the question writers. `measured` holds label and result of what was
     checked by hand, `sources_policy` a sentence on how the sources were read; both stand on the card as they are.
-    `previous` is the folder of the revision that this one replaces: its differences are added to the errata with the
-    reason `because`, which a push needs to replace it. `workers` threads prepare pictures; the result does not
-    depend on their number.
+    `previous` is the folder of the revision that this one replaces: its errata and tombstones are kept, and its
+    differences are added to the errata with the reason `because`, which a push needs to replace it.
+    `workers` threads prepare pictures; the result does not depend on their number.
 
     Raises `TerminalError` if a blob is damaged, an id comes twice, the disk is full, or what is loaded back with
     `load_dataset` is not what was to be written.
     """
     ordered = iter(sorted(samples, key=lambda item: item.id) if isinstance(samples, Sequence) else samples)
     lost = list(rejected)
+    prior = read_manifest(previous) if previous else None
 
     def rows() -> Iterator[Row]:
         for row in _prepared(ordered, blobs=blobs, config=config, workers=workers):
@@ -80,9 +82,10 @@ def build(
         funnel=lambda kept: (*funnel, _own_step(kept, lost)),
         models=models,
         revision=revision,
-        supersedes=supersedes,
-        errata=errata,
-        tombstones=tombstones,
+        supersedes=supersedes or (f"{prior.name}@{prior.revision}" if prior else None),
+        errata=(*prior.errata, *errata) if prior else errata,
+        # what was taken down once stays named as taken down
+        tombstones=sorted({*tombstones, *(prior.tombstones if prior else ())}),
         earlier=earlier,
         measured=measured or {},
         sources_policy=sources_policy,

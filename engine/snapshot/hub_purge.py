@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.core.errors import NestError, TransientError
+from engine.core.errors import NestError, TerminalError, TransientError
 from engine.core.schema import FunnelStep, SnapshotManifest
 from engine.snapshot.hub_client import Then, decision_of, patiently
 from engine.snapshot.hub_files import Remote, differences, read_remote
@@ -112,7 +112,7 @@ def purge_repository(
     head = _commit(api, repo, clean, manifest, remote, sleep)
     head = _squash(api, repo, manifest, head, done, sleep)
     _move_refs(api, repo, head, done, sleep)
-    _delete_large(api, repo, clean, manifest, done, sleep)
+    _delete_large(api, repo, done, sleep)
     _look_again(api, repo, clean, manifest, done, sleep)
     return done
 
@@ -217,19 +217,30 @@ def _move_refs(api: HfApi, repo: str, head: str, done: HubPurge, sleep: Callable
     ]
 
 
-def _delete_large(
-    api: HfApi, repo: str, clean: Path, manifest: SnapshotManifest, done: HubPurge, sleep: Callable[[float], None]
-) -> None:
-    wanted = {item.sha256 for item in manifest.files}
-
+def _delete_large(api: HfApi, repo: str, done: HubPurge, sleep: Callable[[float], None]) -> None:
     def delete() -> int:
-        stale = [item for item in api.list_lfs_files(repo, repo_type="dataset") if item.oid not in wanted]
+        stale = _stale_large(api, repo)
         api.permanently_delete_lfs_files(repo, stale, rewrite_history=True, repo_type="dataset")
         return len(stale)
 
     found: list[int] = []
     if _try(f"deleting the large files of {repo}", lambda: found.append(delete()), done, sleep):
         done.large_files = found[0]
+
+
+def _stale_large(api: HfApi, repo: str) -> list[Any]:
+    """Stored large files that the head does not name.
+
+    Raises `TerminalError` if the list does not name the head's own either: then it is told in other words than ours,
+    and deleting by it could take what is in use.
+    """
+    now = read_remote(api, repo)
+    wanted = {file.sha256 for file in now.files.values() if file.sha256} if now else set()
+    listed = list(api.list_lfs_files(repo, repo_type="dataset"))
+    known = {item.oid for item in listed} | {item.file_oid for item in listed}
+    if wanted - known:
+        raise TerminalError(f"the list of large files of {repo} does not name those in use: none was deleted")
+    return [item for item in listed if item.oid not in wanted and item.file_oid not in wanted]
 
 
 def _look_again(
@@ -248,8 +259,7 @@ def _look_again(
                 wrong.append(f"{repo}@{name} still serves other files")
         if len(list(api.list_repo_commits(repo, repo_type="dataset"))) > 1:
             wrong.append(f"{repo} still has its history")
-        wanted = {item.sha256 for item in manifest.files}
-        stale = [item for item in api.list_lfs_files(repo, repo_type="dataset") if item.oid not in wanted]
+        stale = _stale_large(api, repo)
         return wrong + ([f"{repo} still stores {len(stale)} old large files"] if stale else [])
 
     done.failures += patiently(f"reading {repo} back", look, sleep=sleep)

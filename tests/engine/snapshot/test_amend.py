@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ from support.hub import LoopbackHub
 
 from engine.core.errors import ConfigError, NestError, RefusedError, TerminalError
 from engine.core.masks import encode_png
+from engine.core.schema import Sample, SnapshotManifest
 from engine.core.store import BlobStore, committed_directory
 from engine.snapshot.amend import Change, RankChange, Review, amend, mask_change, rank_changes, read_reviews
 from engine.snapshot.build import build
@@ -111,29 +113,37 @@ def test_put_in_place_keeps_the_old_revision_aside(tmp_path: Path) -> None:
     assert read_manifest(aside).revision == "r1"
 
 
-def test_a_rebuilt_revision_lists_what_differs(folder: Path, tmp_path: Path) -> None:
+def test_a_rebuilt_revision_lists_what_differs(tmp_path: Path) -> None:
     blobs = BlobStore(tmp_path / "blobs")
-    found = snapshots.samples(5, blobs)[1:]
-    out = tmp_path / "r2"
-    with committed_directory(out) as temporary:
-        manifest = build(
-            temporary,
-            found,
-            window=snapshots.WINDOW,
-            config=snapshots.CONFIG,
-            hub_repo="news/{name}",
-            blobs=blobs,
-            key="k",
-            revision="r2",
-            supersedes=f"{snapshots.WINDOW.name}@r1",
-            previous=folder,
-            because="another threshold",
-        )
-    before, after = set(ids(folder)), set(ids(out))
-    told = {(item.sample_id, item.change) for item in manifest.errata}
-    assert told == {(name, "removed") for name in before - after} | {(name, "added") for name in after - before}
-    assert {item.because for item in manifest.errata} == {"another threshold"}
-    assert verify(out) == []
+    found = snapshots.samples(5, blobs)
+
+    def make(name: str, rows: list[Sample], **options: Any) -> SnapshotManifest:
+        with committed_directory(tmp_path / name) as temporary:
+            return build(
+                temporary,
+                rows,
+                window=snapshots.WINDOW,
+                config=snapshots.CONFIG,
+                hub_repo="news/{name}",
+                blobs=blobs,
+                key="k",
+                **options,
+            )
+
+    make("r1", found[:4], tombstones=["0" * 16])
+    told = make("r2", found[1:], revision="r2", previous=tmp_path / "r1", because="another threshold")
+    before, after = set(ids(tmp_path / "r1")), set(ids(tmp_path / "r2"))
+    assert {(item.sample_id, item.change) for item in told.errata} == {
+        *((name, "removed") for name in before - after),
+        *((name, "added") for name in after - before),
+    }
+    assert {item.because for item in told.errata} == {"another threshold"}
+    assert told.tombstones == ("0" * 16,)
+    assert told.supersedes == f"{snapshots.WINDOW.name}@r1"
+    assert verify(tmp_path / "r2") == []
+    # the next one keeps what was told before
+    again = make("r3", found[1:], revision="r3", previous=tmp_path / "r2")
+    assert again.errata == told.errata
 
 
 FULL = np.ones((48, 64), dtype=bool)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from engine.core.store import BlobStore, sha256_file
 from engine.snapshot.build import build
 from engine.snapshot.card import check_card
 from engine.snapshot.manifest import read_manifest
+from engine.snapshot.verify import verify
 
 
 @pytest.fixture(scope="module")
@@ -254,3 +256,16 @@ def test_rows_over_the_limit_are_shrunk_with_their_masks(tmp_path: Path) -> None
     scale = float(origin["shrunk"].split()[1])
     whole = found.annotation.images[0].candidates[0]
     assert origin["boxes"][0][2] == pytest.approx(whole.x2 * scale, rel=0.01)
+
+
+def test_building_and_checking_opens_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **options: object) -> None:
+        raise AssertionError(f"a connection was opened: {args}")
+
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    folder = tmp_path / snapshots.WINDOW.name
+    snapshots.snapshot(folder, 2)
+    assert verify(folder) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == [snapshots.WINDOW.name, "blobs"]
