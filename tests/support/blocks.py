@@ -7,6 +7,7 @@ largest first, and told apart by mean colour.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from scipy import ndimage
@@ -93,11 +94,20 @@ class ColourEmbedder:
 
 def _blocks(image: Image) -> tuple[np.ndarray, int]:
     """Connected parts of one colour other than grey, numbered from 1."""
-    labels = np.zeros(image.shape[:2], int)
+    return _labelled(image.tobytes(), image.shape[0], image.shape[1])
+
+
+@lru_cache(maxsize=64)
+def _labelled(pixels: bytes, height: int, width: int) -> tuple[np.ndarray, int]:
+    red, green, blue = np.moveaxis(np.frombuffer(pixels, np.uint8).reshape(height, width, 3).astype(np.int32), 2, 0)
+    codes = (red << 16) | (green << 8) | blue
+    labels = np.zeros((height, width), int)
     count = 0
-    flat = image.reshape(-1, 3)
-    for colour in sorted({tuple(int(v) for v in row) for row in np.unique(flat, axis=0)} - {GREY}):
-        parts, found = ndimage.label((image == np.array(colour, np.uint8)).all(axis=2))
+    for code in np.unique(codes):
+        if code == (GREY[0] << 16) | (GREY[1] << 8) | GREY[2]:
+            continue
+        parts, found = ndimage.label(codes == code)
         labels[parts > 0] = parts[parts > 0] + count
         count += found
+    labels.setflags(write=False)
     return labels, count

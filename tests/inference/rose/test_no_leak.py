@@ -119,7 +119,7 @@ def test_not_even_a_provider_that_leaks_reaches_a_prompt(drawn: list[tuple[datet
 def test_the_local_index_keeps_them_back_too(
     drawn: list[tuple[datetime | None, timezone, str]], day_only: bool, copies: bool
 ) -> None:
-    own = "Mara Quistown opened the bridge on Wednesday before four hundred guests, and spoke of the long years of building."
+    own = "Mara Quistown opened the bridge on Wednesday before four hundred guests, and spoke of years of building it."
     articles = [article("own", SOURCE, own, CUTOFF - timedelta(days=1))]
     if copies:
         articles.append(article("copy", "https://z.example/c", f"From our staff. {own}", CUTOFF - timedelta(days=1)))
