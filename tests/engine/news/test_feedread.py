@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.config import SourceSection
 from engine.core.windows import parse_window
 from engine.news.decide import decide
 from engine.news.feedread import read_feed
@@ -99,7 +98,3 @@ def test_one_date_on_many_items_is_the_content_systems() -> None:
     assert len(feed.entries) == 5
     assert not any(w.credible for entry in feed.entries for w in entry.witnesses)
     assert decide(feed.entries[0].witnesses).published_at is None
-
-
-def test_a_source_row_has_the_defaults_that_the_reader_relies_on() -> None:
-    assert SourceSection(name="x").credible_feed_date is True
