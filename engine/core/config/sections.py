@@ -117,6 +117,8 @@ class AskSection(Section):
     """Versioned prompt file under engine/questions/prompts."""
     max_questions_per_image: int = Field(default=2, ge=1, le=10)
     """Most questions kept for one image; about 1.6 on average is the published set's figure."""
+    reply_tokens: int = Field(default=1200, ge=50)
+    """Token limit of a writer's reply; doubled twice if the reply is cut."""
     entity_types: tuple[Literal["person", "product"], ...] = ("person", "product")
     """Which entities are asked for."""
     public_figures: Literal["require", "off"] = "require"

@@ -26,7 +26,6 @@ PACKAGE = "engine.questions"
 TEXT_CHARS = 8_000
 #: After "too long" the text is halved this often.
 SHORTER_TRIES = 3
-MAX_TOKENS = 1_200
 _CODES: Mapping[str, Code] = {
     "refused": Code.REPLY_REFUSED,
     "truncated": Code.REPLY_TRUNCATED,
@@ -118,7 +117,7 @@ class LlmWriter:
             schema=SCHEMA,
             schema_name="questions",
             images=pictures,
-            max_tokens=MAX_TOKENS,
+            max_tokens=config.reply_tokens,
             purpose="ask.write",
         )
 
