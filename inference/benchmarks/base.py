@@ -89,8 +89,9 @@ class Benchmark:
     """Samples under a pinned name; iterating again reads again, in the same order.
 
     `revision` is a commit, tag or release where there is one; `digest` is the sha256 over the data that was
-    read. `notes` say what a reader of a score must know (files left out, rules applied). `read(False)`
-    promises that `encoded` will not be called, so that a loader may skip those bytes.
+    read; `origin` is the Hub repository it came from, if any. `notes` say what a reader of a score must know (files
+    left out, rules applied). `read(False)` promises that `encoded` will not be called, so that a loader may skip
+    those bytes.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Benchmark:
     window: str = ""
     notes: tuple[str, ...] = ()
     base_model: str = ""
+    origin: str = ""
 
     def __iter__(self) -> Iterator[BenchmarkSample]:
         return self.read(True)

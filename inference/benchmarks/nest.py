@@ -75,6 +75,7 @@ def load(
         read=read,
         window=window,
         notes=_notes(manifest, origins, count),
+        origin=str(source).partition("@")[0] if revision else "",
     )
 
 

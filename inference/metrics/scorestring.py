@@ -2,7 +2,8 @@
 
     nest1|data=NEST_250323_250411@r1|sha256=3f9a...|convention=lisa|unit=pair|base=llava-v1.5-7b|seed=0
 
-The digest is the first 16 hex digits of the data's. `parse` reads the line back.
+The data is the Hub repository where it came from one, else the benchmark's name; the digest is the first 16 hex
+digits of the data's. `parse` reads the line back.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def score_string(
     """The string of a scoring run."""
     parts = [
         START,
-        f"data={benchmark.name}" + (f"@{benchmark.revision}" if benchmark.revision else ""),
+        f"data={benchmark.origin or benchmark.name}" + (f"@{benchmark.revision}" if benchmark.revision else ""),
         f"sha256={benchmark.digest[:16]}",
         f"convention={convention}",
         "unit=pair",

@@ -102,7 +102,9 @@ def summarise(
         segmenters=info,
         rows=tuple(rows),
         comparisons=tuple(_comparisons(scored, convention, resampler)),
-        samples=tuple(walk.samples),
+        samples=tuple(
+            text.model_copy(update={"cluster": int(number)}) for text, number in zip(walk.samples, cluster, strict=True)
+        ),
         units=tuple(_unit_scores(one, convention) for one in scored if one.kind == "segmenter"),
         answers=tuple(found for found in answers.values() if any(one is not None for one in found.answer)),
         notes=(*benchmark.notes, *notes),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import write_atomic
@@ -30,6 +30,9 @@ from inference.report.tables import (
     parts_table,
 )
 from inference.report.text import markdown
+
+if TYPE_CHECKING:
+    import jinja2
 
 GALLERY = 2000
 
@@ -70,17 +73,22 @@ def write(
     return paths
 
 
-def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted: bool) -> str:
+def environment() -> jinja2.Environment:
+    """The templates of this package, with the filter `json` for script elements."""
     import jinja2
 
-    environment = jinja2.Environment(
+    found = jinja2.Environment(
         loader=jinja2.PackageLoader("inference.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["json"] = _json
+    found.filters["json"] = _json
+    return found
+
+
+def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted: bool) -> str:
     sections = [
         {
             "name": truth.name,
@@ -101,14 +109,18 @@ def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted
         }
         for number, truth in enumerate(report.truths)
     ]
-    page: str = environment.get_template("report.html.j2").render(
-        report=report,
-        sections=sections,
-        pictures=pictures,
-        segmenters=[info.name for info in report.segmenters],
-        metrics=METRICS.values(),
-        quoted=quoted,
-        same_data=report.dataset == paper()["dataset"],
+    page: str = (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            sections=sections,
+            pictures=pictures,
+            segmenters=[info.name for info in report.segmenters],
+            metrics=METRICS.values(),
+            quoted=quoted,
+            same_data=report.dataset == paper()["dataset"],
+        )
     )
     return page
 

@@ -131,11 +131,13 @@ class SegmenterInfo(Value):
 
 
 class SampleText(Value):
-    """What a reader needs to recognise a sample; tags are the parts of the data it belongs to."""
+    """What a reader needs to recognise a sample; tags are the parts of the data it belongs to. Samples that share an
+    image have one `cluster` number (-1: not known)."""
 
     id: str
     question: str
     answer: str = ""
+    cluster: int = -1
     tags: dict[str, str] = Field(default_factory=dict)
 
 
