@@ -57,10 +57,11 @@ def find_names(sentence: str) -> list[Name]:
         while run and fold(run[0][0]).rstrip(".") in (_NO_START | _TITLES):
             run.pop(0)
         if run:
-            words = [word for word, _, _ in run]
-            lone = len(words) == 1 and run[0][2] == 0
-            if any(len(word) > 1 for word in words):
-                text = re.sub(r"['’]s$", "", " ".join(words)).rstrip(".")
+            lone = len(run) == 1 and run[0][2] == 0
+            if any(len(word) > 1 for word, _, _ in run):
+                # as it is written, with the full stops of initials
+                written = sentence[run[0][1] : run[-1][1] + len(run[-1][0])]
+                text = re.sub(r"['’]s$", "", " ".join(written.split())).rstrip(".")
                 names.append(Name(text=text, start=run[0][1], sure=not lone))
         run.clear()
 

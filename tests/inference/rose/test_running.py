@@ -78,7 +78,7 @@ def asked(folder: Path) -> Counter[str]:
 
 
 def recorded(folder: Path) -> set[str]:
-    told = [json.loads(path.read_text())["asked"] for path in (folder / "search").rglob("*.json")]
+    told = [json.loads(path.read_text())["asked"] for path in (folder / "search").rglob("[0-9a-f]*.json")]
     return {f"asked {one['query']}" for one in told if one["kind"] == "text"}
 
 
