@@ -74,16 +74,38 @@ def build_model(args: dict[str, Any], state: dict[str, Any], *, text_encoder: Pa
 
     Raises `ConfigError` when the weights don't fit the config.
     """
+    has_bert = any(name.startswith("bert.encoder.") for name in state)
+    model = fresh_model(args, text_encoder=text_encoder, stored_text=not has_bert)
+    try:
+        result = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        raise ConfigError(
+            "the detector's weights don't fit its config, they are of other sizes: "
+            f"{str(error).splitlines()[-1].strip()}; check detector_config and detector_weights"
+        ) from error
+    kept_bert = () if has_bert else ("bert.",)
+    missing = [n for n in result.missing_keys if not any(h in n for h in (*_HARMLESS, *kept_bert))]
+    extra = [n for n in result.unexpected_keys if not any(h in n for h in _HARMLESS)]
+    if missing or extra:
+        raise ConfigError(
+            f"the detector's weights don't fit its config: {len(missing)} names are missing (e.g. "
+            f"{', '.join(missing[:3]) or '-'}), {len(extra)} are unknown (e.g. {', '.join(extra[:3]) or '-'}); check "
+            "detector_config and detector_weights"
+        )
+    return model
+
+
+def fresh_model(args: dict[str, Any], *, text_encoder: Path, stored_text: bool = False) -> Any:
+    """The package's model with random weights; `stored_text` takes the text encoder's from its folder."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    has_bert = any(name.startswith("bert.encoder.") for name in state)
     tokenizer = AutoTokenizer.from_pretrained(text_encoder)
 
     def language_model(_: object) -> Any:
         config = BertConfig.from_pretrained(text_encoder)
-        if has_bert:
-            return BertModel._from_config(config, attn_implementation="eager")
-        return BertModel.from_pretrained(text_encoder, config=config, attn_implementation="eager")
+        if stored_text:
+            return BertModel.from_pretrained(text_encoder, config=config, attn_implementation="eager")
+        return BertModel._from_config(config, attn_implementation="eager")
 
     with _lock, _quiet():
         from groundingdino.models import build_model as build
@@ -104,16 +126,6 @@ def build_model(args: dict[str, Any], state: dict[str, Any], *, text_encoder: Pa
             if sizes:
                 stack.enter_context(_swapped(backbone, "build_swin_transformer", swin))
             model = build(SimpleNamespace(**{**args, "text_encoder_type": str(text_encoder)}))
-    result = model.load_state_dict(state, strict=False)
-    kept_bert = () if has_bert else ("bert.",)
-    missing = [n for n in result.missing_keys if not any(h in n for h in (*_HARMLESS, *kept_bert))]
-    extra = [n for n in result.unexpected_keys if not any(h in n for h in _HARMLESS)]
-    if missing or extra:
-        raise ConfigError(
-            f"the detector's weights don't fit its config: {len(missing)} names are missing (e.g. "
-            f"{', '.join(missing[:3]) or '-'}), {len(extra)} are unknown (e.g. {', '.join(extra[:3]) or '-'}); check "
-            "detector_config and detector_weights"
-        )
     for layer in model.transformer.encoder.text_layers:
         layer.register_forward_pre_hook(_mask_per_image, with_kwargs=True)
     return model.eval()
