@@ -108,12 +108,18 @@ def _revisions(place: Path) -> int:
 
 def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotManifest | None) -> None:
     from engine.snapshot.build import build
+    from engine.snapshot.optout import read_optout
     from engine.snapshot.samples import join
 
     masks, questions = annotate.place(run), ask.place(run)
     assert masks is not None
     assert questions is not None
-    joined = join(collect.place(run).read(Article), questions.read(Question), masks.read(Annotation))
+    joined = join(
+        collect.place(run).read(Article),
+        questions.read(Question),
+        masks.read(Annotation),
+        opt_out=read_optout(run.home.root, names=run.config.ask.opt_out),
+    )
     samples, dropped = split(joined, Sample)
     build(
         into,

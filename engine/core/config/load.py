@@ -74,14 +74,17 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Read the config. `path` None means ./nest.toml if it is there, else defaults.
+    """Read the config. `path` None means the file that `NEST_CONFIG` names (workers run in folders of their own),
+    else ./nest.toml if it is there, else defaults.
 
     Raises `ConfigError` with the file, the key and the nearest known key.
     """
     env = os.environ if environ is None else environ
     raw: dict[str, Any] = {}
     base = Path.cwd()
-    if path is None and Path(FILE_NAME).is_file():
+    if path is None and env.get("NEST_CONFIG"):
+        path = Path(env["NEST_CONFIG"])
+    elif path is None and Path(FILE_NAME).is_file():
         path = Path(FILE_NAME)
     if path is not None:
         raw, base = _read_file(path), path.resolve().parent

@@ -1,0 +1,192 @@
+"""Commands for what was published and has to change (amend, takedown), and other forms of it (rehydrate, export)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.core.errors import ConfigError
+from flows import console
+from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+from flows.commands.publish import snapshot_folder
+
+SnapshotArgument = Annotated[str, typer.Argument(help="Folder, name or window of a snapshot.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(amend)
+    app.command()(takedown)
+    app.command()(rehydrate)
+    app.command()(export)
+
+
+def amend(
+    snapshot: SnapshotArgument,
+    row: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the row to correct.")] = None,
+    answer: Annotated[str | None, typer.Option("--answer", help="The right name.")] = None,
+    mask: Annotated[
+        list[str] | None, typer.Option("--mask", help="A mask picture, or NUMBER=FILE for one of several images.")
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Leave the row out.")] = False,
+    because: Annotated[str, typer.Option("--because", help="The reason; it is published in the errata.")] = "",
+    reviews: Annotated[
+        Path | None, typer.Option("--reviews", help="A JSON Lines file of verdicts instead of one row.")
+    ] = None,
+    config: ConfigOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Correct rows of a snapshot: the next revision, with errata; stored predictions are scored again."""
+    from engine.core.store import Home
+    from engine.snapshot.amend import Change, mask_change, read_reviews
+    from flows.stages.correct import correct, ranks
+
+    folder = snapshot_folder(snapshot, config)
+    if (row is None) == (reviews is None):
+        raise ConfigError("say which row by its ID, or give --reviews FILE")
+    changes = read_reviews(reviews) if reviews is not None else []
+    if row is not None:
+        masks = mask_change(dict(_numbered(text) for text in mask or ()))
+        changes = [Change(row, because, answer=answer, masks=masks, drop=drop)]
+    if dry_run:
+        for change in changes:
+            console.say(f"  {change.id}: {change.words() or 'nothing'}")
+        return
+    manifest = correct(folder, changes)
+    home = Home(folder.parent.parent)
+    old = folder.parent / ".superseded" / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
+    moved = ranks(home, folder, old)
+    if as_json:
+        print_json({"revision": manifest.revision, "rows": manifest.rows, "ranks": [_rank(r) for r in moved]})
+        return
+    console.say(f"{folder.name} is {manifest.revision} now: {len(changes)} rows corrected, {manifest.rows} rows")
+    for rank in moved:
+        word = "stays" if rank.before == rank.after else f"moves from {rank.before}"
+        console.say(
+            f"  {rank.name}: {word} {'at' if rank.before == rank.after else 'to'} {rank.after}  "
+            f"(gIoU {100 * rank.score_before:.1f} to {100 * rank.score_after:.1f})"
+        )
+    next_step(f"nest push {folder.name}")
+
+
+def takedown(
+    ids: Annotated[list[str] | None, typer.Option("--id", help="Id of a row.")] = None,
+    urls: Annotated[list[str] | None, typer.Option("--url", help="Address of a page or a picture.")] = None,
+    domains: Annotated[list[str] | None, typer.Option("--domain", help="A publisher's domain.")] = None,
+    entities: Annotated[list[str] | None, typer.Option("--entity", help="Name of a person or product.")] = None,
+    images: Annotated[list[str] | None, typer.Option("--image", help="sha256 or perceptual hash of a picture.")] = None,
+    repos: Annotated[
+        list[str] | None, typer.Option("--repo", help="A further Hub repository, beside those the snapshots name.")
+    ] = None,
+    local_only: Annotated[bool, typer.Option("--local-only", help="Leave the Hub alone; the receipt says so.")] = False,
+    config: ConfigOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove someone or something everywhere: here, and from every revision on the Hub; it stays away afterwards."""
+    from datetime import UTC, datetime
+
+    from engine.snapshot.takedown import Wish
+    from engine.snapshot.takedown import takedown as remove
+    from flows.wiring import hub_token
+
+    wish = Wish(tuple(ids or ()), tuple(urls or ()), tuple(domains or ()), tuple(entities or ()), tuple(images or ()))
+    receipt = remove(
+        config_of(config).home,
+        wish,
+        repos=tuple(repos or ()),
+        token=hub_token(),
+        on_hub=not local_only,
+        dry_run=dry_run,
+        now=datetime.now(UTC),
+    )
+    if as_json:
+        console.out(receipt.line())
+    else:
+        count = sum(len(found) for found in receipt.rows.values())
+        console.say(f"{'would remove' if dry_run else 'removed'} {count} rows and {receipt.pictures} pictures")
+        for repo, told in sorted(receipt.repositories.items()):
+            console.say(f"  {repo}: {told}")
+        for failure in receipt.failures:
+            console.say(f"  not done: {failure}")
+        if receipt.path:
+            console.say(f"receipt   {receipt.path}")
+    if not receipt.complete:
+        raise typer.Exit(3)
+
+
+def rehydrate(
+    snapshot: SnapshotArgument,
+    out: Annotated[Path, typer.Argument(help="Folder to write.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fetch the pictures of a snapshot that was published as addresses, and check each against its hash."""
+    from engine.core.store import Home
+    from engine.snapshot.rehydrate import rehydrate as fetch
+    from engine.web.client import WebClient
+
+    settings = config_of(config)
+    folder = snapshot_folder(snapshot, config)
+
+    async def work() -> object:
+        async with WebClient(settings.collect, cache=Home(settings.home).cache("http")) as client:
+            report = await fetch(folder, out, fetcher=client)
+        counts = report.counts()
+        if as_json:
+            lost = [vars_of(found) for found in report.pictures if found.outcome != "same"]
+            print_json({"rows": report.manifest.rows, "found": counts, "lost": lost})
+        else:
+            console.say(
+                f"{out}: {report.manifest.rows} rows; " + ", ".join(f"{n} {word}" for word, n in counts.items())
+            )
+            for found in report.pictures:
+                if found.detail:
+                    console.say(f"  {found.row} {found.url}: {found.detail}")
+            next_step(f"nest verify {out}")
+        return None
+
+    asyncio.run(work())
+
+
+def export(
+    snapshot: SnapshotArgument,
+    out: Annotated[Path, typer.Argument(help="Folder to write; it must not be there.")],
+    form: Annotated[
+        Literal["coco", "reasonseg"], typer.Option("--format", help="coco (run-length masks) or reasonseg (polygons).")
+    ] = "coco",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a snapshot in the form of other people's evaluators."""
+    from engine.snapshot.export import export_coco, export_reasonseg
+
+    folder = snapshot_folder(snapshot, config)
+    made = export_coco(folder, out) if form == "coco" else export_reasonseg(folder, out)
+    if as_json:
+        print_json({"path": str(made.path), "images": made.images, "masks": made.masks})
+    else:
+        console.say(f"{made.path}: {made.images} images, {made.masks} masks")
+
+
+def vars_of(found: object) -> dict[str, str]:
+    """A slotted dataclass as plain values."""
+    from dataclasses import asdict
+
+    return asdict(found)  # type: ignore[call-overload, no-any-return]
+
+
+def _numbered(text: str) -> tuple[int, Path]:
+    number, equals, rest = text.partition("=")
+    if equals and number.isdecimal():
+        return int(number), Path(rest)
+    return 0, Path(text)
+
+
+def _rank(rank: object) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(rank)  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,65 @@
+"""Corrections: a new revision put in place, stored predictions scored on both, ranks compared."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.core.schema import Prediction, ScoreReport, SnapshotManifest
+from engine.core.store import Home, StageDir, locked
+
+if TYPE_CHECKING:
+    from engine.snapshot.amend import Change, RankChange
+
+
+def correct(folder: Path, changes: Sequence[Change]) -> SnapshotManifest:
+    """Write the next revision of a snapshot and put it in place; the old one moves to `.superseded`."""
+    from engine.snapshot.amend import amend
+    from engine.snapshot.revise import SUPERSEDED, put_in_place
+
+    with locked(folder.parent / f".{folder.name}.lock"):
+        new = folder.parent / SUPERSEDED / f"{folder.name}.next"
+        if new.exists():  # an earlier correction stopped between writing and renaming
+            shutil.rmtree(new)
+        new.parent.mkdir(parents=True, exist_ok=True)
+        manifest = amend(folder, new, changes=changes)
+        put_in_place(new, folder)
+    return manifest
+
+
+def ranks(home: Home, folder: Path, old: Path) -> list[RankChange]:
+    """Places of the segmenters with stored predictions for this snapshot, before and after; by gIoU."""
+    from engine.snapshot.amend import rank_changes
+
+    before, after = _scores(home, old, folder.name), _scores(home, folder, folder.name)
+    return rank_changes(before, after)
+
+
+def _scores(home: Home, folder: Path, name: str) -> dict[str, float]:
+    from inference.benchmarks.nest import load
+    from inference.metrics.score import score
+
+    benchmark = load(folder)
+    ids = {sample.id for sample in benchmark.without_images()}
+    stored = {label: _known(place, ids) for label, place in _stored(home, name)}
+    if not stored or not ids:
+        return {}
+    report: ScoreReport = score(benchmark, stored)
+    rows = [row for row in report.rows if not row.split and row.kind == "segmenter"]
+    return {row.segmenter: value for row in rows if (value := row.value("giou")) is not None}
+
+
+def _stored(home: Home, name: str) -> Iterator[tuple[str, StageDir]]:
+    """Finished predictions of a snapshot, by segmenter; several runs of one segmenter are told apart by their key."""
+    root = home.root / "predictions" / name
+    for segmenter in sorted(root.glob("*")):
+        places = [StageDir(path) for path in sorted(segmenter.glob("*")) if StageDir(path).finished]
+        for place in places:
+            label = segmenter.name.replace("+", ":")
+            yield (label if len(places) == 1 else f"{label}#{place.path.name[:6]}"), place
+
+
+def _known(place: StageDir, ids: set[str]) -> Iterator[Prediction]:
+    return (found for found in place.iterate(Prediction) if found.sample_id in ids)
