@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -135,6 +135,10 @@ class Ledger:
 
     def by_purpose(self) -> dict[str, Totals]:
         return dict(sorted(self._by_purpose.items()))
+
+    def summary(self) -> dict[str, dict[str, float | int]]:
+        """The run's sums by purpose and in `total`, as plain JSON for `run.json`."""
+        return {name: asdict(part) for name, part in [*self.by_purpose().items(), ("total", self.spent())]}
 
     def month_usd(self) -> float:
         """US dollars of the current month over all runs that share the folder."""

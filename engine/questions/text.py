@@ -44,7 +44,9 @@ def _fold(text: str) -> str:
     if text.isascii():
         return level(text).lower()
     parts = unicodedata.normalize("NFKD", level(text).casefold().translate(_LETTERS))
-    return "".join(letter for letter in parts if not unicodedata.combining(letter))
+    bare = "".join(letter for letter in parts if not unicodedata.combining(letter))
+    # taking marks off may leave a blank, a dash or a capital of another alphabet
+    return level(bare).casefold()
 
 
 #: Names and sentences are folded often, whole texts a few times in a row: two caches, so that memory stays flat.

@@ -36,6 +36,8 @@ def test_sums_by_purpose() -> None:
     assert ledger.spent().usd == 0.75
     assert ledger.spent().unpriced == 1
     assert ledger.by_purpose()["ask.write"].requests == 2
+    assert ledger.summary()["total"]["requests"] == 3
+    assert ledger.summary()["blind"]["usd"] == 0.25
 
 
 def test_a_month_is_shared_by_runs_and_kinds(tmp_path: Path) -> None:
