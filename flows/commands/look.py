@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows import console
 from flows.commands.common import ConfigOption, JsonOption, WindowOption, config_of, next_step, print_json
+
+if TYPE_CHECKING:
+    from engine.core.config import Config
 
 
 def register(app: typer.Typer) -> None:
@@ -37,16 +40,48 @@ def show(
     show_story(config_of(config).home, item, as_json=as_json)
 
 
-def sources(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the configured sources."""
-    found = config_of(config).source
+def sources(
+    action: Annotated[
+        str, typer.Argument(help="list, or check: ask every source once, without fetching articles.")
+    ] = "list",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the configured sources, or try them."""
+    settings = config_of(config)
+    if action == "check":
+        _check_sources(settings, as_json=as_json)
+        return
+    if action != "list":
+        raise typer.BadParameter(f"'{action}' is neither list nor check")
+    found = settings.source
     if as_json:
         print_json([source.model_dump(mode="json") for source in found])
         return
     rows = [["name", "type", "publisher", "address"]]
     rows += [[s.name + (" (paused)" if s.paused else ""), s.type, s.publisher, s.url] for s in found]
     console.out(console.table(rows) if found else "no sources")
-    next_step("nest harvest" if found else "nest init")
+    next_step("nest sources check" if found else "nest init")
+
+
+def _check_sources(settings: Config, *, as_json: bool) -> None:
+    import asyncio
+    from dataclasses import asdict
+
+    from flows.stages.sources import check_sources
+
+    states = asyncio.run(check_sources(settings))
+    if as_json:
+        print_json([asdict(state) for state in states])
+    else:
+        rows = [["source", "state", "items", "a day", "back to", "pictures", "captions", ""]]
+        for s in states:
+            shares = [f"{100 * s.pictured:.0f} %", f"{100 * s.captioned:.0f} %"] if s.items else ["", ""]
+            rows.append([s.name, s.state, str(s.items), f"{s.per_day}", s.oldest, *shares, s.detail])
+        console.out(console.table(rows, right=frozenset({2, 3})))
+        next_step("nest refresh --limit 20")
+    if any(state.state == "bad" for state in states):
+        raise typer.Exit(1)
 
 
 def segmenters(as_json: JsonOption = False) -> None:

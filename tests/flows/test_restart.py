@@ -2,28 +2,15 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.week import WINDOW, Week, digests, ready_database, rubbish
-
-# A few pages of one publisher keep each run short; what is killed is the same code.
-SMALL = {"collect.limit": 9, "score.segmenters": ["portable"], "ask.batch_articles": 2, "annotate.shard_images": 2}
-NAME = f"NEST_{WINDOW}.pilot9"
-STAGES = ("collect", "ask", "annotate", "snapshot")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Week:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    with Week(folder, overrides=SMALL) as week:
-        for stage in STAGES:
-            week.nest(stage, "--window", WINDOW)
-        assert week.llm.answered == len(week.llm.seen) > 3
-    return week
+from support.week import PILOT as NAME
+from support.week import SMALL, WINDOW, Week, digests, ready_database, rubbish
 
 
 def _snapshot(week: Week) -> dict[str, str]:
@@ -98,9 +85,9 @@ def test_a_finished_window_answers_before_prefect_is_imported(undisturbed: Week)
         assert "snapshot   done" in done.stderr
 
 
-def test_only_what_a_setting_touches_runs_again(undisturbed: Week) -> None:
-    changed = {**SMALL, "annotate.min_area_share": 0.0021}
-    with Week(undisturbed.folder, overrides=changed) as week:
+def test_only_what_a_setting_touches_runs_again(undisturbed: Week, tmp_path: Path) -> None:
+    shutil.copytree(undisturbed.home, tmp_path / "home")
+    with Week(tmp_path, overrides={**SMALL, "annotate.min_area_share": 0.0021}) as week:
         told = week.nest("refresh", "--window", WINDOW, "--dry-run").stderr
         assert "collect    done" in told
         assert "ask        done" in told

@@ -27,6 +27,9 @@ from support.llm_server import LlmServer, Scripted, digest
 
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW = LABEL
+#: A few pages of one publisher keep a run short; what is run is the same code.
+SMALL = {"collect.limit": 9, "score.segmenters": ["portable"], "ask.batch_articles": 2, "annotate.shard_images": 2}
+PILOT = f"NEST_{WINDOW}.pilot9"
 
 
 class PaidServer(LlmServer):
