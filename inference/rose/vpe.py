@@ -54,6 +54,10 @@ class _Open:
     similarity: float | None
     values: dict[str, str] = field(default_factory=dict)
 
+    def alike(self) -> tuple[Image, ...]:
+        """The reference pictures of the largest cluster."""
+        return tuple(self.case.references[member] for member in self.prototype.members)
+
 
 class Vpe:
     """Checks and corrects regions. Models are given loaded; `detector` gets the references as exemplars."""
@@ -85,7 +89,8 @@ class Vpe:
                 DetectRequest(
                     image=opened.case.image,
                     phrases=opened.case.phrases,
-                    exemplars=dict.fromkeys(opened.case.phrases, opened.case.references),
+                    # pictures outside the cluster show something else and would be found too
+                    exemplars=dict.fromkeys(opened.case.phrases, opened.alike()),
                 )
                 for _, opened in doubted
             ]
