@@ -1,24 +1,14 @@
-"""From the walk's columns to a `ScoreReport`: rows for everything and for each part, intervals, comparisons.
-
-Parts are the values of the samples' tags (a tag with one value or more than `MAX_PARTS` is no split) and the size
-of the target in the image. Comparisons between segmenters are paired and use the pairs that both answered.
-"""
+"""From the walk's columns to a `ScoreReport`: answers, per-pair records, warnings; rows are made in `rows`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
-import inference.metrics.builtin  # noqa: F401  (registers the metrics)
 from engine.core.schema import (
     AnswerScores,
-    Comparison,
     Convention,
-    Estimate,
     ScoreReport,
     ScoreRow,
     SegmenterInfo,
@@ -30,25 +20,12 @@ from inference.metrics.answers import exact, token_f1
 from inference.metrics.baselines import BASELINES
 from inference.metrics.bootstrap import Resampler, clusters
 from inference.metrics.conventions import CONVENTIONS, SAID
-from inference.metrics.registry import METRICS, sums
+from inference.metrics.rows import Scored, comparisons, parts_of, rows_of
 from inference.metrics.scorestring import score_string
-from inference.metrics.units import FAILURES, SCORED, STATUS, Flags, Reals, Units
+from inference.metrics.units import FAILURES, STATUS, Reals
 from inference.metrics.walk import Walk
 
-MAX_PARTS = 12
-SIZES = ((0.0, "no target"), (0.02, "small (up to 2 %)"), (0.1, "medium (2 to 10 %)"), (1.0, "large (over 10 %)"))
 NEAR_BASELINE = 0.02
-COMPARED = ("giou", "ciou")
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A segmenter's or baseline's columns against one truth."""
-
-    name: str
-    kind: Literal["segmenter", "baseline"]
-    truth: str
-    units: Units
 
 
 def summarise(
@@ -71,8 +48,8 @@ def summarise(
     names = [joiner.name for joiner in walk.joiners]
     answers = {name: _answers(name, walk, judged.get(name)) for name in names}
     scored = [_columns(name, truth, walk, answers.get(name)) for name, truth in walk.tallies]
-    parts = dict(_parts(walk))
-    rows = [row for one in scored for row in _rows(one, parts, convention, resampler)]
+    parts = dict(parts_of(walk))
+    rows = [row for one in scored for row in rows_of(one, parts, convention, resampler)]
     model = novelty_model or _only_novelty(parts)
     info = tuple(
         SegmenterInfo(
@@ -101,7 +78,7 @@ def summarise(
         ),
         segmenters=info,
         rows=tuple(rows),
-        comparisons=tuple(_comparisons(scored, convention, resampler)),
+        comparisons=tuple(comparisons(scored, convention, resampler)),
         samples=tuple(
             text.model_copy(update={"cluster": int(number)}) for text, number in zip(walk.samples, cluster, strict=True)
         ),
@@ -136,7 +113,7 @@ def _verdict(judged: Mapping[str, bool], sample_id: str) -> float | None:
     return None if found is None else float(found)
 
 
-def _columns(name: str, truth: str, walk: Walk, answers: AnswerScores | None) -> _Scored:
+def _columns(name: str, truth: str, walk: Walk, answers: AnswerScores | None) -> Scored:
     count = len(walk.samples)
     empty: Reals = np.full(count, np.nan)
     if answers is None:
@@ -147,16 +124,7 @@ def _columns(name: str, truth: str, walk: Walk, answers: AnswerScores | None) ->
             f1=np.array(answers.f1, dtype=np.float64),
             judged=np.array(answers.judged, dtype=np.float64) if answers.judged else empty,
         )
-    return _Scored(name, "baseline" if name in BASELINES else "segmenter", truth, units)
-
-
-def _parts(walk: Walk) -> Iterator[tuple[str, dict[str, Flags]]]:
-    """Per tag its values, each with a flag per sample."""
-    for tag in sorted({tag for sample in walk.samples for tag in sample.tags}):
-        values = np.array([sample.tags.get(tag, "") for sample in walk.samples], dtype=object)
-        found = sorted(set(values) - {""})
-        if 2 <= len(found) <= MAX_PARTS or (tag.startswith("novelty:") and found):
-            yield tag, {value: values == value for value in found}
+    return Scored(name, "baseline" if name in BASELINES else "segmenter", truth, units)
 
 
 def _only_novelty(parts: Mapping[str, object]) -> str:
@@ -164,90 +132,7 @@ def _only_novelty(parts: Mapping[str, object]) -> str:
     return models[0] if len(models) == 1 else ""
 
 
-def _rows(
-    one: _Scored, parts: Mapping[str, Mapping[str, Flags]], convention: Convention, resampler: Resampler
-) -> Iterator[ScoreRow]:
-    if not len(one.units):
-        return
-    yield _row(one, "", "", np.ones(len(one.units), dtype=np.bool_), convention, resampler)
-    for tag, values in parts.items():
-        for value, flags in values.items():
-            yield _row(one, tag, value, flags[one.units.sample], convention, resampler)
-    share = one.units.target / np.maximum(one.units.pixels, 1)
-    bucket = np.searchsorted([limit for limit, _ in SIZES], share, side="left")
-    for place, (_, name) in enumerate(SIZES):
-        if (bucket == place).any():
-            yield _row(one, "size", name, bucket == place, convention, resampler)
-
-
-def _row(one: _Scored, split: str, part: str, flags: Flags, convention: Convention, resampler: Resampler) -> ScoreRow:
-    units = one.units.select(flags)
-    lost = units.status != SCORED
-    failures = {
-        FAILURES[kind]: int(np.count_nonzero(units.failure == kind))
-        for kind in sorted(set(units.failure[units.status == STATUS.index("failed")].tolist()))
-    }
-    figures = _figures(units, convention, resampler, everything=True)
-    for other in CONVENTIONS:
-        if other != convention:
-            found = _figures(units, other, resampler, everything=False)
-            figures.update({f"{other}:{name}": value for name, value in found.items()})
-    strict = _figures(units.strict(), convention, resampler, everything=False) if lost.any() else {}
-    return ScoreRow(
-        segmenter=one.name,
-        kind=one.kind,
-        truth=one.truth,
-        split=split,
-        part=part,
-        samples=len(np.unique(units.sample)),
-        units=len(units),
-        scored=int(np.count_nonzero(~lost)),
-        failed=int(np.count_nonzero(units.status == STATUS.index("failed"))),
-        missing=int(np.count_nonzero(units.status == STATUS.index("missing"))),
-        failures=failures,
-        figures=figures,
-        strict=strict,
-    )
-
-
-def _figures(units: Units, convention: Convention, resampler: Resampler, *, everything: bool) -> dict[str, Estimate]:
-    effective = CONVENTIONS[convention](units)
-    figures = {}
-    for name, found in METRICS.items():
-        if everything or found.headline:
-            top, bottom = sums(found, effective)
-            if bottom.any():
-                figures[name] = resampler.estimate(units.sample, top, bottom)
-            elif found.headline:
-                figures[name] = Estimate(value=None)
-    return figures
-
-
-def _comparisons(scored: Sequence[_Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:
-    segmenters = [one for one in scored if one.kind == "segmenter"]
-    # the later one minus the earlier, so that a base named first is what the gain is over
-    for second, first in combinations(segmenters, 2):
-        if first.truth != second.truth:
-            continue
-        both = (first.units.status == SCORED) & (second.units.status == SCORED)
-        if not both.any():
-            continue
-        a = CONVENTIONS[convention](first.units.select(both))
-        b = CONVENTIONS[convention](second.units.select(both))
-        for name in COMPARED:
-            difference, p_value = resampler.difference(a.units.sample, sums(METRICS[name], a), sums(METRICS[name], b))
-            yield Comparison(
-                first=first.name,
-                second=second.name,
-                truth=first.truth,
-                metric=name,
-                units=int(np.count_nonzero(both)),
-                difference=difference,
-                p_value=p_value,
-            )
-
-
-def _unit_scores(one: _Scored, convention: Convention) -> UnitScores:
+def _unit_scores(one: Scored, convention: Convention) -> UnitScores:
     units = one.units
     effective = CONVENTIONS[convention](units)
     return UnitScores(

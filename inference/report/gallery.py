@@ -21,7 +21,8 @@ from engine.core.schema import Prediction, ScoreReport, UnitScores
 from inference.benchmarks.base import Benchmark, BenchmarkSample
 from inference.metrics.score import Truth
 
-THUMB_PX = 360
+#: longer side of a thumbnail: large while there are few
+THUMB_PX, FEW, FEW_PX = 360, 120, 720
 QUALITY = 72
 CHUNK = 24
 TEXT_CHARS = 700
@@ -84,13 +85,14 @@ def build(
         name: {one.sample_id: one for one in stream if one.sample_id in wanted} for name, stream in predictions.items()
     }
     scores = _scores(report)
+    side_px = FEW_PX if len(places) <= FEW else THUMB_PX
     cards: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
     for sample in benchmark:
         if sample.id not in wanted:
             continue
         own = {name: held.get(sample.id) for name, held in found.items()}
-        for card, shown in _cards(sample, wanted[sample.id], report, own, dict(truths or {}), scores):
+        for card, shown in _cards(sample, wanted[sample.id], report, own, dict(truths or {}), scores, side_px):
             cards.append({**card, "chunk": len(pictures) // CHUNK, "at": len(pictures) % CHUNK})
             pictures.append(shown)
     chunks = [pictures[start : start + CHUNK] for start in range(0, len(pictures), CHUNK)]
@@ -107,10 +109,10 @@ def runs(mask: Mask) -> str:
     return " ".join(_base36(int(length)) for length in lengths)
 
 
-def thumbnail(image: Image) -> Image:
-    """The image with its longer side at most `THUMB_PX`."""
+def thumbnail(image: Image, side_px: int = THUMB_PX) -> Image:
+    """The image with its longer side at most `side_px`."""
     height, width = image.shape[:2]
-    factor = min(1.0, THUMB_PX / max(height, width))
+    factor = min(1.0, side_px / max(height, width))
     if factor == 1.0:
         return image
     size = (max(1, round(width * factor)), max(1, round(height * factor)))
@@ -125,12 +127,13 @@ def _cards(
     predictions: Mapping[str, Prediction | None],
     truths: Mapping[str, Truth],
     scores: Mapping[tuple[str, str, int, int], tuple[float | None, str]],
+    side_px: int,
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     text = report.samples[place]
     own = sample.masks()
     names = [info.name for info in report.truths]
     for index, image in enumerate(sample.images()):
-        small = thumbnail(image)
+        small = thumbnail(image, side_px)
         size = small.shape[:2]
         masks = {names[0]: _small(own[index].mask, size)}
         for name, truth in truths.items():

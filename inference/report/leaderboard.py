@@ -19,7 +19,7 @@ from inference.report.tables import DASH, Cell, Column, Line, Table, estimate_ce
 from inference.report.text import markdown_table
 from inference.report.trends import Trend, after_cutoff, by_window, cutoffs, trends
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 380, 56, 16, 16, 60
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 48, 44, 16, 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,23 @@ def figures_table(report: ScoreReport, truth: str, titles: dict[str, str]) -> Ta
     return Table("All figures", tuple(columns), tuple(lines))
 
 
+def quoted_tables() -> list[Table]:
+    """The paper's tables 1 to 3 by themselves."""
+    tables = []
+    for number, title, parts, accuracy in (
+        ("1", "Table 1: NEST", (NOVEL, EMERGING, OVERALL), True),
+        ("2", "Table 2: NEST+", ("NEST", "ReasonSeg", "RefSeg", OVERALL), False),
+        ("3", "Table 3: ablation on NEST, WebSense off", (NOVEL, EMERGING, OVERALL), False),
+    ):
+        columns = [Column("Method", numeric=False), Column("RAG", numeric=False)]
+        columns += [Column("Acc.")] if accuracy else []
+        for part in parts:
+            columns += [Column("gIoU", part), Column("cIoU", part)]
+        lines = _quoted_lines(number, parts, extra=0, accuracy=accuracy)  # type: ignore[arg-type]
+        tables.append(Table(title, tuple(columns), tuple(lines)))
+    return tables
+
+
 def _whole(report: ScoreReport, truth: str) -> list[ScoreRow]:
     return [row for row in report.rows if row.truth == truth and not row.split]
 

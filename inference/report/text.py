@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from engine.core.schema import ScoreReport, TruthInfo
+from inference.report.quoted import paper
 from inference.report.tables import (
     Column,
     Table,
@@ -16,6 +17,7 @@ from inference.report.tables import (
     mixture_table,
     parts_table,
     percent,
+    quoted_tables,
 )
 
 _MARKS = {"baseline": " (baseline)", "quoted": "", "segmenter": ""}
@@ -84,7 +86,8 @@ def _markdown(report: ScoreReport, titles: dict[str, str], quoted: bool) -> Iter
             yield f"\n**{title}**\n"
             yield from (f"- {line}" for line in lines)
     for number, truth in enumerate(report.truths):
-        beside = quoted and number == 0
+        # rows of the paper stand beside measured ones only for the paper's own data
+        beside = quoted and number == 0 and report.dataset == paper()["dataset"]
         yield f"\n## {_against(truth)}"
         tables = [
             main_table(report, truth.name, quoted=beside),
@@ -102,12 +105,19 @@ def _markdown(report: ScoreReport, titles: dict[str, str], quoted: bool) -> Iter
             if table.notes:
                 yield ""
                 yield from (f"*{note}.*" for note in table.notes)
+    if quoted and report.dataset != paper()["dataset"]:
+        found = paper()
+        yield f"\n## Quoted: {found['title']} ({found['venue']}, arXiv {found['arxiv']})\n"
+        yield f"On {found['dataset']} and by the paper's own evaluator; nothing here was measured by this run."
+        for table in quoted_tables():
+            yield f"\n### {table.title}\n"
+            yield markdown_table(table)
     if report.answers:
         yield "\n## Answers\n"
-        for found in report.answers:
-            given = [value for value in found.correct if value is not None]
+        for one in report.answers:
+            given = [value for value in one.correct if value is not None]
             right = percent(sum(given) / len(given)) if given else percent(None)
-            yield f"- {found.segmenter}: {len(given)} of {len(found.correct)} samples answered, {right} % of them right"
+            yield f"- {one.segmenter}: {len(given)} of {len(one.correct)} samples answered, {right} % of them right"
 
 
 def _against(truth: TruthInfo) -> str:

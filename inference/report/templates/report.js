@@ -56,7 +56,7 @@
       on = !on;
     }
   };
-  const COLOURS = [[0, 0, 0, 0], [30, 144, 255, 150], [255, 122, 0, 150], [47, 191, 79, 140]];
+  const COLOURS = [[0, 0, 0, 0], [30, 144, 255, 120], [255, 122, 0, 120], [47, 191, 79, 110]];
   const draw = (canvas, card, name) => {
     const shot = picture(card), mode = overlay();
     canvas.width = card.w; canvas.height = card.h;
@@ -65,11 +65,12 @@
     if (mode !== "pred") paint(bits, shot.truth[value("f-truth")], 1);
     if (mode !== "truth") paint(bits, shot.pred[name], 2);
     const context = canvas.getContext("2d"), image = context.createImageData(card.w, card.h);
+    const line = Math.max(1, Math.round(card.w / 240));
     for (let i = 0; i < bits.length; i++) {
       const bit = bits[i];
       if (!bit) continue;
       const colour = COLOURS[bit], x = i % card.w;
-      const edge = x === 0 || x === card.w - 1 || bits[i - 1] !== bit || bits[i + 1] !== bit || bits[i - card.w] !== bit || bits[i + card.w] !== bit;
+      const edge = x < line || x >= card.w - line || bits[i - line] !== bit || bits[i + line] !== bit || bits[i - line * card.w] !== bit || bits[i + line * card.w] !== bit;
       image.data.set([colour[0], colour[1], colour[2], edge ? 255 : colour[3]], 4 * i);
     }
     context.putImageData(image, 0, 0);

@@ -55,6 +55,9 @@ def test_files(scored: Scored, tmp_path: Path) -> None:
     for part in ("novel gIoU", "emerging cIoU", "LISA-7B + ROSE (quoted)", "by construction", report.score_string):
         assert part in text
     assert "| rose:portable | yes | 100.0 |" in text
+    # the paper's rows are of other data and stand apart
+    assert text.index("LISA-7B + ROSE (quoted)") > text.index("## Quoted: ROSE")
+    assert text.count("LISA-7B + ROSE (quoted)") == 2
     page = paths.html.read_text()
     assert "Which person in the image won prize 3?" in page
     assert "true by construction" in page
