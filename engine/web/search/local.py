@@ -4,20 +4,14 @@ It is built once from finished articles and opened read-only afterwards, so that
 same. Pictures stay in the blob store, the index holds their digests. Ranking is SQLite's BM25 with weights for
 title, captions and text; ties go by URL. It knows nothing of questions or answers.
 
-The reference folder has one sub-folder per entity with pictures and a `names.json`:
-`{"name": "...", "aliases": ["..."], "type": "person" or "product", "published": "2001-05-04"}`. `published` is the
-day from which the pictures were public; like any other document an undated one never passes a cut-off.
+How the file is made is in `index_file`.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import sqlite3
-import tempfile
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +19,14 @@ from engine.core.errors import ConfigError
 from engine.core.images import ImageError, open_image
 from engine.core.protocols import Blobs, ImageHit, TextHit
 from engine.core.schema import Article
-from engine.core.store import write_atomic
-from engine.web.search.guard import Blocked, in_time, last_instant, near_copy, read_instant, shingles
-from engine.web.urls import url_key
+from engine.web.search.guard import Blocked, in_time, near_copy, shingles
+from engine.web.search.index_file import VERSION, fold, write_index
 
-#: Raised whenever the layout or the ranking changes.
-VERSION = "1"
+__all__ = ["VERSION", "LocalIndex", "fold"]
+
 #: BM25 weights of title, captions and text (our choice: a caption says most about who is in the picture).
 _WEIGHTS = (2.0, 3.0, 1.0)
-_PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
+#: Words that every text and every question has.
 _STOP = frozenset(
     [
         "a",
@@ -93,19 +86,6 @@ _STOP = frozenset(
         "pictured",
     ]
 )
-_LAYOUT = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE docs (id INTEGER PRIMARY KEY, url TEXT NOT NULL, keys TEXT NOT NULL, title TEXT NOT NULL,
-    captions TEXT NOT NULL, text TEXT NOT NULL, last TEXT);
-CREATE TABLE pictures (id INTEGER PRIMARY KEY, url TEXT NOT NULL, keys TEXT NOT NULL, doc INTEGER,
-    name TEXT NOT NULL, caption TEXT NOT NULL, last TEXT, sha256 TEXT NOT NULL, ext TEXT NOT NULL);
-CREATE TABLE urls (key TEXT NOT NULL, doc INTEGER NOT NULL, PRIMARY KEY (key, doc)) WITHOUT ROWID;
-CREATE TABLE names (folded TEXT NOT NULL, picture INTEGER NOT NULL, PRIMARY KEY (folded, picture)) WITHOUT ROWID;
-CREATE VIRTUAL TABLE docs_fts USING fts5(title, captions, text, content='docs', content_rowid='id',
-    tokenize="porter unicode61 remove_diacritics 2");
-CREATE VIRTUAL TABLE pictures_fts USING fts5(name, caption, content='pictures', content_rowid='id',
-    tokenize="porter unicode61 remove_diacritics 2");
-"""
 
 
 class LocalIndex:
@@ -139,19 +119,10 @@ class LocalIndex:
     ) -> LocalIndex:
         """Write the index of `articles` and the reference folder to `path`, then open it.
 
-        The file appears by one rename; the same articles in any order give the same bytes. Reference pictures are
-        copied to the blob store. Raises `ConfigError` for a reference folder that cannot be read.
+        The same articles in any order give the same bytes. Raises `ConfigError` for a reference folder that cannot be
+        read.
         """
-        with tempfile.TemporaryDirectory() as folder:
-            draft = Path(folder) / "index.sqlite"
-            db = sqlite3.connect(draft)
-            try:
-                _fill(db, articles, blobs=blobs, references=references)
-            except sqlite3.OperationalError as error:
-                raise ConfigError(f"this Python's SQLite cannot build a text index: {error}") from error
-            finally:
-                db.close()
-            write_atomic(path, draft.read_bytes())
+        write_index(path, articles, blobs=blobs, references=references)
         return cls(path, blobs=blobs, name=name)
 
     def close(self) -> None:
@@ -246,73 +217,6 @@ class LocalIndex:
         return self._copies[doc]
 
 
-def fold(name: str) -> str:
-    """A name without case, accents, punctuation and double spaces, for comparing."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    return " ".join(re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c))))
-
-
-def _fill(db: sqlite3.Connection, articles: Iterable[Article], *, blobs: Blobs, references: Path | None) -> None:
-    db.executescript(_LAYOUT)
-    db.execute("INSERT INTO meta VALUES ('version', ?)", (VERSION,))
-    picture = 0
-    by_id = {article.id: article for article in articles}
-    for doc, article in enumerate((by_id[key] for key in sorted(by_id)), 1):
-        modified = [w.value for w in article.date_witnesses if w.role == "modified" and w.credible]
-        last = _text(last_instant(article.published_at, precision=article.date_precision, modified=modified))
-        keys = sorted({url_key(article.url), url_key(article.canonical_url)})
-        captions = "\n".join(dict.fromkeys(image.caption for image in article.images if image.caption))
-        db.execute(
-            "INSERT INTO docs VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (doc, article.url, "\n".join(keys), article.title, captions, article.text, last),
-        )
-        db.executemany("INSERT INTO urls VALUES (?, ?)", [(key, doc) for key in keys])
-        for image in article.images:
-            picture += 1
-            said = image.caption or image.alt
-            own = "\n".join(sorted({*keys, url_key(image.url)}))
-            db.execute(
-                "INSERT INTO pictures VALUES (?, ?, ?, ?, '', ?, ?, ?, ?)",
-                (picture, image.url, own, doc, said, last, image.sha256, image.ext),
-            )
-    for name, aliases, last, file in _references(references):
-        picture += 1
-        url = f"reference:{file.parent.name}/{file.name}"
-        ext = file.suffix.lower().lstrip(".").replace("jpeg", "jpg")
-        sha256 = blobs.put(file.read_bytes(), ext)
-        db.execute(
-            "INSERT INTO pictures VALUES (?, ?, ?, NULL, ?, ?, ?, ?, ?)",
-            (picture, url, url, name, name, last, sha256, ext),
-        )
-        folded = sorted({fold(spelling) for spelling in (name, *aliases)} - {""})
-        db.executemany("INSERT INTO names VALUES (?, ?)", [(spelling, picture) for spelling in folded])
-    db.execute("INSERT INTO docs_fts(docs_fts) VALUES ('rebuild')")
-    db.execute("INSERT INTO pictures_fts(pictures_fts) VALUES ('rebuild')")
-    db.commit()
-    db.execute("VACUUM")
-
-
-def _references(folder: Path | None) -> Iterator[tuple[str, list[str], str | None, Path]]:
-    """(name, aliases, last instant as text, file) of each picture, in the order of their paths."""
-    if folder is None:
-        return
-    if not folder.is_dir():
-        raise ConfigError(f"there is no folder of reference pictures at {folder}: set [annotate] references")
-    for told in sorted(folder.glob("*/names.json")):
-        try:
-            found = json.loads(told.read_text(encoding="utf-8"))
-            name, aliases = str(found["name"]), [str(alias) for alias in found.get("aliases", [])]
-            published = found.get("published")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(f'{told} cannot be read ({error}): it needs {{"name": "...", "aliases": []}}') from error
-        instant = read_instant(str(published)) if published else None
-        if published and instant is None:
-            raise ConfigError(f"{told}: 'published' is {published!r}, it has to be a day such as 2001-05-04")
-        for file in sorted(told.parent.iterdir()):
-            if file.suffix.lower() in _PICTURE_SUFFIXES:
-                yield name, aliases, _text(instant), file
-
-
 def _match(query: str) -> str:
     """An FTS5 expression for any of the query's words; words that every text has are left out if others remain."""
     words = list(dict.fromkeys(fold(query).split()))
@@ -323,10 +227,6 @@ def _match(query: str) -> str:
 def _match_all(name: str) -> str:
     """An FTS5 expression for all words of a name."""
     return " AND ".join(f'"{word}"' for word in dict.fromkeys(fold(name).split()))
-
-
-def _text(instant: datetime | None) -> str | None:
-    return instant.astimezone(UTC).isoformat() if instant is not None else None
 
 
 def _instant(text: str | None) -> datetime | None:
