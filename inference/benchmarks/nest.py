@@ -35,15 +35,17 @@ def load(
     split: str = "train",
     cutoff_lag_days: int = 0,
     cache_dir: Path | None = None,
+    endpoint: str | None = None,
 ) -> Benchmark:
     """A snapshot as a benchmark.
 
     `source` is the snapshot's folder, one Parquet file, or `owner/name@revision` on the Hub (without a revision
-    the head is taken and its commit is written down). `cutoff_lag_days` moves the samples' cut-off from the end of
-    the window into later days. Raises `ConfigError` where there is no such snapshot, `TerminalError` with the
-    file, the row and the reason where one cannot be read.
+    the head is taken and its commit is written down; `endpoint` None is `HF_ENDPOINT` or the Hub's own).
+    `cutoff_lag_days` moves the samples' cut-off from the end of the window into later days. Raises
+    `ConfigError` where there is no such snapshot, `TerminalError` with the file, the row and the reason where one
+    cannot be read.
     """
-    path, revision = _locate(source, cache_dir=cache_dir)
+    path, revision = _locate(source, cache_dir=cache_dir, endpoint=endpoint)
     files = _data_files(path, split)
     count = 0
     for file in files:
@@ -90,7 +92,7 @@ class _Row:
     annotations: tuple[bytes | None, ...]
 
 
-def _locate(source: Path | str, *, cache_dir: Path | None) -> tuple[Path, str]:
+def _locate(source: Path | str, *, cache_dir: Path | None, endpoint: str | None) -> tuple[Path, str]:
     path = Path(source)
     if path.exists():
         return path, ""
@@ -100,7 +102,7 @@ def _locate(source: Path | str, *, cache_dir: Path | None) -> tuple[Path, str]:
     repo, _, revision = text.partition("@")
     from inference.benchmarks.hub import download
 
-    return download(repo, revision=revision or None, cache_dir=cache_dir)
+    return download(repo, revision=revision or None, cache_dir=cache_dir, endpoint=endpoint)
 
 
 def _data_files(path: Path, split: str) -> list[Path]:
