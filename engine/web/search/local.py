@@ -27,65 +27,9 @@ __all__ = ["VERSION", "LocalIndex", "fold"]
 #: BM25 weights of title, captions and text (our choice: a caption says most about who is in the picture).
 _WEIGHTS = (2.0, 3.0, 1.0)
 #: Words that every text and every question has.
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "our",
-        "she",
-        "that",
-        "the",
-        "their",
-        "them",
-        "they",
-        "this",
-        "to",
-        "was",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "will",
-        "with",
-        "image",
-        "picture",
-        "photo",
-        "person",
-        "product",
-        "shown",
-        "pictured",
-    ]
-)
+_STOP = """a an and are as at be been by did do does for from had has have he her his in into is it its of on or our
+she that the their them they this to was were what when where which who whom whose will with image picture photo person
+product shown pictured"""
 
 
 class LocalIndex:
@@ -220,7 +164,8 @@ class LocalIndex:
 def _match(query: str) -> str:
     """An FTS5 expression for any of the query's words; words that every text has are left out if others remain."""
     words = list(dict.fromkeys(fold(query).split()))
-    telling = [word for word in words if word not in _STOP and (len(word) > 1 or word.isdigit())]
+    common = frozenset(_STOP.split())
+    telling = [word for word in words if word not in common and (len(word) > 1 or word.isdigit())]
     return " OR ".join(f'"{word}"' for word in telling or words)
 
 
