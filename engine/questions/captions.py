@@ -8,21 +8,18 @@ question. The article's text helps where the caption is short ("Mayor Brandvik",
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from engine.core.schema import Entity
 from engine.questions.lexicon import (
     DESCRIBING,
     NOT_A_PERSON,
-    OPENERS,
-    PARTICLES,
     PLACE_PREPOSITIONS,
     PRODUCT_PHRASES,
-    TITLES,
+    SINGLE_NAME_TITLES,
 )
+from engine.questions.names import Run, find_runs, full_name, product_phrase, without_credit
 from engine.questions.text import level
 
-_TOKEN = re.compile(r"[^\W_](?:[\w]|['’\-&.](?=[^\W_]))*\.?|[^\w\s]")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _SIDE = r"(?:far |extreme |upper |lower |top |bottom |front |back |rear )?(?:left|right|cent(?:re|er)|middle)"
 _PLACE = (
@@ -42,30 +39,15 @@ _LIST = re.compile(
     re.I,
 )
 _ALLOWED_BY = re.compile(r"\b(?:accompanied|followed|joined|flanked|watched|greeted|helped|held|led) by\s*$", re.I)
-_NOUN_AFTER = re.compile(r"(?:\s*,\s*(?:an?|the|its)\s+|\s+is\s+an?\s+|\s+)((?:[\w-]+\s?){1,6})")
-_NOUN_BEFORE = re.compile(r"([\w-]+)\s*,?\s+(?:the\s+|called\s+(?:the\s+)?|named\s+(?:the\s+)?)?$")
 _LETTER = {"l": "left", "c": "centre", "r": "right"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run of name words, with what stands before it and the span of the bare name."""
-
-    name: str
-    start: int
-    end: int
-    titles: tuple[str, ...]
-    before: str
-    after: str
-    opens: bool
 
 
 def read_caption(caption: str, *, text: str = "") -> tuple[Entity, ...]:
     """Named persons and products of a caption in the order of their names. `text` is the article's, for help."""
-    plain = level(caption)
+    plain = without_credit(level(caption))
     listing = _listing(plain)
     found: list[Entity] = []
-    for run in _runs(plain):
+    for run in find_runs(plain):
         entity = _product(run, plain, text) or _person(run, plain, text, listed=_in_list(run, listing))
         if entity is None or any(entity.name == other.name for other in found):
             continue
@@ -78,88 +60,6 @@ def replace_order(entity: Entity, order: int, position: str) -> Entity:
     return entity.model_copy(update={"order": order, "position": position})
 
 
-def product_phrase(name: str, text: str) -> str:
-    """The phrase for a product that the text calls by a noun: "the Lumo X2 phone", "the Lumo X2, a folding phone"."""
-    start = text.find(name)
-    while start >= 0:
-        end = start + len(name)
-        if not text[end : end + 1].isalnum() and (match := _NOUN_AFTER.match(text[end : end + 80])):
-            for word in match[1].lower().split():
-                if word in PRODUCT_PHRASES:
-                    return PRODUCT_PHRASES[word]
-        match = _NOUN_BEFORE.search(text[max(0, start - 60) : start])
-        if match and match[1].lower() in PRODUCT_PHRASES:
-            return PRODUCT_PHRASES[match[1].lower()]
-        start = text.find(name, end)
-    return ""
-
-
-def full_name(surname: str, text: str) -> str:
-    """The one full name that the text gives for a surname, or an empty string if there is none or several."""
-    given = r"[A-ZÀ-Þ][\w'’.-]*"
-    seen: set[str] = set()
-    for match in re.finditer(rf"\b(?:{given}\s+){{1,3}}{re.escape(surname)}\b", text):
-        parts = level(match[0]).split()
-        while parts and parts[0].lower().rstrip(".") in TITLES | OPENERS:
-            parts.pop(0)
-        if len(parts) > 1:
-            seen.add(" ".join(parts))
-    shortest = {name for name in seen if not any(name != other and name.endswith(other) for other in seen)}
-    return shortest.pop() if len(shortest) == 1 else ""
-
-
-# ---------------------------------------------------------------- names
-
-
-def _runs(plain: str) -> list[_Run]:
-    tokens = [(match[0], match.start(), match.end()) for match in _TOKEN.finditer(plain)]
-    runs: list[_Run] = []
-    index = 0
-    while index < len(tokens):
-        if not _is_name_word(tokens[index][0]):
-            index += 1
-            continue
-        stop = index + 1
-        while stop < len(tokens) and plain[tokens[stop - 1][2] : tokens[stop][1]] == " ":
-            word = tokens[stop][0]
-            particle = word in PARTICLES and any(_is_name_word(token[0]) for token in tokens[stop + 1 : stop + 3])
-            if not (_is_name_word(word) or particle or word[0].isdigit()):
-                break
-            stop += 1
-            if re.search(r"['’]s$", word):
-                break
-        runs += _cut(tokens[index:stop], plain)
-        index = stop
-    return runs
-
-
-def _cut(tokens: list[tuple[str, int, int]], plain: str) -> list[_Run]:
-    opens = tokens[0][1] == 0 or plain[: tokens[0][1]].rstrip()[-1:] in ".:!?"
-    titles: list[str] = []
-    while tokens and tokens[0][0].lower().rstrip(".") in OPENERS | TITLES:
-        word = tokens.pop(0)[0]
-        if word.lower().rstrip(".") in TITLES and word.lower() not in OPENERS:
-            titles.append(word)
-    if not tokens:
-        return []
-    # a possessive ends a name: what follows is someone's thing
-    text = plain[tokens[0][1] : tokens[-1][2]]
-    bare = re.sub(r"['’]s$", "", text)
-    if bare.endswith(".") and not re.search(r"\b(?:Jr|Sr)\.$", bare):
-        bare = bare[:-1]
-    start, end = tokens[0][1], tokens[0][1] + len(bare)
-    before = re.sub(r"\s+$", "", plain[:start])
-    for title in reversed(titles):
-        before = re.sub(rf"\s*{re.escape(title)}$", "", before)
-    return [_Run(bare, start, end, tuple(titles), before, plain[end:], opens and not titles)]
-
-
-def _is_name_word(word: str) -> bool:
-    if re.fullmatch(r"(?:i|e)[A-Z]\w+", word):
-        return True
-    return word[0].isupper() and word[0].isalpha()
-
-
 def _last_words(text: str, count: int) -> list[str]:
     return re.findall(r"[\w'-]+", text.lower())[-count:]
 
@@ -167,7 +67,7 @@ def _last_words(text: str, count: int) -> list[str]:
 # ---------------------------------------------------------------- persons and products
 
 
-def _product(run: _Run, plain: str, text: str) -> Entity | None:
+def _product(run: Run, plain: str, text: str) -> Entity | None:
     after = re.findall(r"^\s+([\w-]+)(?:\s+([\w-]+))?(?:\s+([\w-]+))?", run.after)
     following = [word.lower() for word in after[0] if word] if after else []
     parts = run.name.split()
@@ -191,7 +91,7 @@ def _product(run: _Run, plain: str, text: str) -> Entity | None:
     return Entity(name=run.name, type="product", phrase=phrase)
 
 
-def _person(run: _Run, plain: str, text: str, *, listed: bool) -> Entity | None:
+def _person(run: Run, plain: str, text: str, *, listed: bool) -> Entity | None:
     name = run.name
     parts = name.split()
     before = _last_words(run.before, 1)
@@ -210,7 +110,7 @@ def _person(run: _Run, plain: str, text: str, *, listed: bool) -> Entity | None:
     if len(parts) == 1:
         if not (run.titles or listed or _AFTER.match(run.after)):
             return None
-        name = full_name(name, text)
+        name = full_name(name, text) or _throne_name(run)
         if not name:
             return None
     if run.opens and len(parts) > 1 and re.match(r",\s+[A-Z]\w+(?:,|\s*[-–(]|\s*$)", run.after) and not listed:
@@ -218,10 +118,16 @@ def _person(run: _Run, plain: str, text: str, *, listed: bool) -> Entity | None:
     return Entity(name=name, type="person", phrase="person")
 
 
+def _throne_name(run: Run) -> str:
+    """ "Pope Francis", "King Charles": a title that goes with a single name is a part of it."""
+    title = run.titles[-1] if run.titles else ""
+    return f"{title} {run.name}" if title.lower() in SINGLE_NAME_TITLES else ""
+
+
 # ---------------------------------------------------------------- places
 
 
-def _position(run: _Run, plain: str) -> str:
+def _position(run: Run, plain: str) -> str:
     rest = run.after
     for _ in range(3):  # "the Vento watch (right)": the noun belongs to the name
         if noun := re.match(r"\s+([\w-]+)", rest):
@@ -259,7 +165,7 @@ def _listing(plain: str) -> int | None:
     return None
 
 
-def _in_list(run: _Run, listing: int | None) -> bool:
+def _in_list(run: Run, listing: int | None) -> bool:
     if listing is None or run.start < listing or set(_last_words(run.before, 1)) & PLACE_PREPOSITIONS - {"left"}:
         return listing is not None and run.start == listing
     return _same_sentence(run.before[listing:])

@@ -48,14 +48,15 @@ TITLES = _set(
     vice prime minister chancellor senator sen representative rep congressman congresswoman governor gov mayor
     secretary ambassador judge justice attorney general gen colonel col major maj captain capt commander cmdr
     lieutenant lt sergeant sgt admiral adm rear brigadier marshal officer chief executive ceo chairman
-    chairwoman chair director founder co-founder coach manager striker goalkeeper midfielder defender winger
-    forward quarterback pitcher singer rapper actor actress author writer novelist poet painter artist designer
-    architect engineer scientist physicist chemist biologist astronomer astronaut cosmonaut pilot former ex
-    retired acting deputy leader party spokesman spokeswoman spokesperson analyst economist journalist presenter
-    host comedian composer conductor producer filmmaker film-maker champion olympian swimmer sprinter cyclist
-    golfer boxer skier driver rider programmer mathematician computer nobel laureate the u.s us uk british
-    american french german spanish italian chinese japanese israeli ukrainian russian indian australian canadian
-    european opposition foreign finance defence defense interior health education culture labour speaker
+    chairwoman chair director founder co-founder coach manager actors actresses singers astronauts players
+    ministers presidents leaders striker goalkeeper midfielder defender winger forward quarterback pitcher
+    singer rapper actor actress author writer novelist poet painter artist designer architect engineer scientist
+    physicist chemist biologist astronomer astronaut cosmonaut pilot former ex retired acting deputy leader
+    party spokesman spokeswoman spokesperson analyst economist journalist presenter host comedian composer
+    conductor producer filmmaker film-maker champion olympian swimmer sprinter cyclist golfer boxer skier driver
+    rider programmer mathematician computer nobel laureate the u.s us uk british american french german spanish
+    italian chinese japanese israeli ukrainian russian indian australian canadian european opposition foreign
+    finance defence defense interior health education culture labour speaker
     """
 )
 
@@ -182,3 +183,15 @@ STOP_WORDS = _set(
     one new said says made make there be been about into
     """
 )
+
+#: Titles that end what stands before a name even in the middle of capitals: "Apple CEO Tim Cook".
+ROLE_TITLES = _set(
+    """
+    ceo president chancellor minister senator governor mayor secretary chairman chairwoman director general
+    admiral captain commander coach manager leader chief spokesman spokeswoman ambassador premier founder
+    striker goalkeeper midfielder defender quarterback forward
+    """
+)
+
+#: Titles that go with a single name.
+SINGLE_NAME_TITLES = _set("pope king queen prince princess")

@@ -7,7 +7,7 @@ caption says something. Transport, structured output and retries are `engine.llm
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from engine.core.config import AskSection
 from engine.core.protocols import Blobs, ChatModel, ChatReply, ChatRequest
@@ -67,6 +67,7 @@ class LlmWriter:
     """Asks a chat model. `blobs` is needed where the model sees images (`[llm] sees_images`)."""
 
     name = "llm"
+    schema: ClassVar[Mapping[str, object]] = SCHEMA
 
     def __init__(self, chat: ChatModel, prompt: Prompt, *, blobs: Blobs | None = None) -> None:
         self.chat = chat
@@ -114,7 +115,7 @@ class LlmWriter:
         return ChatRequest(
             system=system,
             user=user,
-            schema=SCHEMA,
+            schema=self.schema,
             schema_name="questions",
             images=pictures,
             max_tokens=config.reply_tokens,

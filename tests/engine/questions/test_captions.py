@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.questions.captions import full_name, product_phrase, read_caption
+from engine.questions.captions import read_caption
+from engine.questions.names import full_name, product_phrase, without_credit
 
 TEXT = "Prime Minister Anna Brandvik spoke. The Orbit 5, a light folding phone, is here. Ana Ruiz met Leo Ruiz."
 CASES: list[tuple[str, list[tuple[str, str, str]]]] = [
@@ -63,6 +64,13 @@ CASES: list[tuple[str, list[tuple[str, str, str]]]] = [
     ),
     ("President Brandvik speaks in Oslo.", [("Anna Brandvik", "person", "")]),
     ("Grace Hopper’s Kestrel laptop", [("Kestrel", "laptop", "")]),
+    ("Apple CEO Tim Cook at Apple Park, September 9, 2024. REUTERS/Jane Doe", [("Tim Cook", "person", "")]),
+    (
+        "French President Emmanuel Macron, left, with German Chancellor Olaf Scholz in Paris. (AP Photo/Jane Doe)",
+        [("Emmanuel Macron", "person", "left"), ("Olaf Scholz", "person", "")],
+    ),
+    ("Pope Francis waves from the balcony of St. Peter's Basilica.", [("Pope Francis", "person", "")]),
+    ("Vireo's Orbit 5 phone, left", [("Orbit 5", "smartphone", "left")]),
     # nobody to ask for
     ("A crowd at Northvale Harbour", []),
     ("Cape Canaveral, Florida", []),
@@ -96,3 +104,19 @@ def test_any_text_is_read(caption: str, text: str) -> None:
     """No input breaks it, and no name is found twice."""
     found = read_caption(caption, text=text)
     assert len({item.name for item in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("caption", "bare"),
+    [
+        ("Grace Hopper at work. Photograph: Jane Doe/The Herald", "Grace Hopper at work."),
+        ("Grace Hopper at work (AP Photo/Jane Doe)", "Grace Hopper at work"),
+        ("Grace Hopper at work. | AP", "Grace Hopper at work."),
+        ("Grace Hopper at work. REUTERS/Jane Doe", "Grace Hopper at work."),
+        ("Photo by Jane Doe/Getty Images", ""),
+        ("Grace Hopper (left) in a photo by the door", "Grace Hopper (left) in a photo by the door"),
+        ("Grace Hopper and the AP desk", "Grace Hopper and the AP desk"),
+    ],
+)
+def test_photographers_are_not_in_their_pictures(caption: str, bare: str) -> None:
+    assert without_credit(caption) == bare

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from support.labelled import window
@@ -21,10 +24,12 @@ from engine.core.config import AskSection, LlmSection
 from engine.core.schema import Question, Rejected
 from engine.llm.client import OpenAIChat
 from engine.llm.ledger import Ledger
+from engine.llm.prompts import load_prompt
 from engine.questions.ask import reduce, run
 from engine.questions.checks.source import locate
 from engine.questions.deps import make_deps
 from engine.questions.text import fold, words
+from engine.questions.writers.llm import PACKAGE, SCHEMA, LlmWriter
 
 URL = os.environ.get("NEST_TEST_LLM_URL", "")
 pytestmark = [
@@ -34,20 +39,35 @@ pytestmark = [
 ]
 
 
+class EagerWriter(LlmWriter):
+    """Must write a pair: left to itself, a very small model finds the empty list the easiest."""
+
+    _pairs: ClassVar[Any] = SCHEMA["properties"]["pairs"]  # type: ignore[index]
+    schema: ClassVar[Mapping[str, object]] = {
+        **SCHEMA,
+        "properties": {"pairs": {**_pairs, "minItems": 1, "maxItems": 2}},
+    }
+
+
 @pytest.mark.timeout(3_000)
 async def test_the_checks_throw_out_a_small_models_nonsense(tmp_path: Path) -> None:
+    prompt = Path(__file__).parents[2] / "data" / "questions" / "small_model.md"
     articles = [story for story in window() if story.images][: int(os.environ.get("NEST_TEST_LLM_ARTICLES", "10"))]
-    config = AskSection(max_questions_per_image=2, reply_tokens=200)
+    config = AskSection(prompt=str(prompt), max_questions_per_image=2, reply_tokens=250)
     llm = LlmSection(
         base_url=URL,
         model=os.environ.get("NEST_TEST_LLM_MODEL", "smollm2-135m"),
+        structured="json_object",
         max_in_flight=1,
         timeout_s=900,
         patience_s=30,
     )
     ledger = Ledger(tmp_path / "ledger")
     async with OpenAIChat(llm, api_key="local", cache=tmp_path / "llm", ledger=ledger) as chat:
-        deps = make_deps(config, llm, chat=chat, articles=window())
+        deps = replace(
+            make_deps(config, llm, chat=chat, articles=window()),
+            writer=EagerWriter(chat, load_prompt(PACKAGE, config.prompt)),
+        )
         found = await run(articles, config, deps=deps)
         again = await run(articles, config, deps=deps)
         total = ledger.spent()
