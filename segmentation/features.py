@@ -24,6 +24,8 @@ SCENE_SIDE_PX, REFERENCE_SIDE_PX = 800, 400
 RATIO, MIN_INLIERS = 0.8, 7
 #: Agreeing features at which the score is 1 - 1/e.
 _SOFT_INLIERS = 12.0
+#: Mean distance in Lab a and b that light and compression make, and the scale on which more of it counts.
+_SAME_COLOUR, _OTHER_COLOUR = 5.0, 14.0
 _KEPT = 96
 _lock = threading.Lock()
 _known: OrderedDict[tuple[bytes, tuple[int, ...], bool], Features] = OrderedDict()
@@ -101,6 +103,45 @@ def _reference(image: Image, *, flip: bool) -> Features:
         while len(_known) > _KEPT:
             _known.popitem(last=False)
     return found
+
+
+def colour_agreement(reference: Image, scene: Image, match: Match) -> float:
+    """How alike the colours are where a reference is laid over the scene it was found in, 0 to 1.
+
+    Features are taken from grey: a look-alike in another colour has them all. Compared is colour without brightness
+    (Lab a and b) inside the hull of the agreeing features; grey references say nothing, which is 1.
+    """
+    import cv2
+
+    left, top = np.floor(match.points.min(axis=0)).astype(int)
+    right, bottom = np.ceil(match.points.max(axis=0)).astype(int) + 1
+    left, top = max(0, int(left)), max(0, int(top))
+    part = scene[top : int(bottom), left : int(right)]
+    if part.size == 0 or float(np.ptp(reference.astype(np.int16), axis=2).mean()) < 6:
+        return 1.0
+    scale = min(1.0, 160 / max(part.shape[:2]))
+    size = (max(4, round(part.shape[1] * scale)), max(4, round(part.shape[0] * scale)))
+    into = np.array([[scale, 0, -left * scale], [0, scale, -top * scale], [0, 0, 1]], np.float64)
+    laid = cv2.warpPerspective(reference, into @ match.transform, size, flags=cv2.INTER_AREA)
+    hull = np.zeros((size[1], size[0]), np.uint8)
+    spots = ((match.points - np.array([left, top])) * scale).astype(np.int32)
+    cv2.fillConvexPoly(hull, cv2.convexHull(spots), 1)
+    if not hull.any():
+        return 1.0
+    here = cv2.resize(np.ascontiguousarray(part), size, interpolation=cv2.INTER_AREA)
+    chroma = [
+        cv2.GaussianBlur(cv2.cvtColor(item, cv2.COLOR_RGB2LAB), (0, 0), 1.5)[..., 1:].astype(np.float32)
+        for item in (here, laid)
+    ]
+    apart = float(np.linalg.norm(chroma[0] - chroma[1], axis=2)[hull > 0].mean())
+    return float(np.exp(-max(0.0, apart - _SAME_COLOUR) / _OTHER_COLOUR))
+
+
+def without(scene: Features, box: Box) -> Features:
+    """The features of a scene outside a box, to look for the next of several alike."""
+    x, y = scene.points[:, 0], scene.points[:, 1]
+    out = (x < box.x1) | (x > box.x2) | (y < box.y1) | (y > box.y2)
+    return Features(scene.points[out], scene.descriptors[out], scene.width, scene.height)
 
 
 def similarity(references: Sequence[Image], crop: Image) -> float:

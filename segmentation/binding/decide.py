@@ -46,7 +46,7 @@ Decision = Bound | Unbound
 def bind(scene: Scene, *, witnesses: Sequence[Witness] = (), min_margin: float) -> list[Decision]:
     """One decision per name, in order. `witnesses` are further kinds of evidence (references, marks)."""
     decisions = [_decide(scene, name, witnesses, min_margin) for name in scene.names]
-    return _one_name_per_box(scene, decisions)
+    return _one_name_per_box(scene, _places_in_doubt(decisions))
 
 
 def _decide(scene: Scene, name: Named, witnesses: Sequence[Witness], min_margin: float) -> Decision:
@@ -73,7 +73,7 @@ def _decide(scene: Scene, name: Named, witnesses: Sequence[Witness], min_margin:
     agreeing = [opinion for opinion in voting if opinion.choice == chosen]
     against = [opinion for opinion in voting if opinion.choice != chosen]  # only `order` is left here
     kinds = [opinion.kind for opinion in agreeing]
-    if evidence.count(scene, name):
+    if evidence.count(scene):
         kinds.append("count")
     if certain is not None:
         rule, margin = "sole", certain.lead
@@ -81,7 +81,8 @@ def _decide(scene: Scene, name: Named, witnesses: Sequence[Witness], min_margin:
         rule = "+".join(sorted(kinds))
         picked = [opinion.lead for opinion in agreeing if opinion.kind in PICKING]
         margin = sum(picked) / len(picked)
-        if against:
+        # half as sure against the habitual order, and where there are references that do not confirm the place
+        if against or (name.references and kinds == ["position", "count"]):
             margin *= 0.5
     else:
         return Unbound(
@@ -106,6 +107,21 @@ def _no_pick(scene: Scene, name: Named, asked: Sequence[Opinion], told: tuple[Bi
         f"{name.entity.name}",
         binding,
     )
+
+
+def _places_in_doubt(decisions: Sequence[Decision]) -> list[Decision]:
+    """Where the places contradict other evidence for one name, they are no evidence for the others either: somebody
+    is missing and a stranger stands in the row."""
+    if not any(isinstance(item, Unbound) and item.code is Code.BINDING_DISAGREES for item in decisions):
+        return list(decisions)
+    result: list[Decision] = []
+    for item in decisions:
+        if isinstance(item, Bound) and item.binding.rule == "count+position":
+            why = "the places of the caption do not fit another name of the picture"
+            result.append(Unbound(Code.UNBOUND, why, item.binding))
+        else:
+            result.append(item)
+    return result
 
 
 def _one_name_per_box(scene: Scene, decisions: Sequence[Decision]) -> list[Decision]:

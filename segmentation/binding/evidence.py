@@ -40,21 +40,28 @@ def sole(scene: Scene, name: Named) -> Opinion | None:
     return Opinion("sole", {eligible[0]: score}, score, "one name, one box")
 
 
-def count(scene: Scene, name: Named) -> bool:
-    """As many names as boxes: then every box is somebody, and place words mean what they say."""
-    return len(scene.pool()) == len(scene.names) and len(scene.eligible(name)) >= 1
+def count(scene: Scene) -> bool:
+    """As many boxes as names for every phrase: then every box is somebody, and place words mean what they say."""
+    return _surplus(scene) == {0}
+
+
+def _surplus(scene: Scene) -> set[int]:
+    """How many more boxes than names there are, over the phrases."""
+    phrases = {name.entity.phrase: name for name in scene.names}
+    named = [name.entity.phrase for name in scene.names]
+    return {len(scene.eligible(name)) - named.count(phrase) for phrase, name in phrases.items()}
 
 
 def position(scene: Scene, name: Named) -> Opinion | None:
-    """The caption's own place words against the order of all boxes; silent if fewer boxes than names were found."""
+    """The caption's own place words against the order of all boxes; silent if somebody was not found."""
     place = read_place(name.entity.position)
     pool = scene.pool()
     eligible = scene.eligible(name)
-    if place is None or not eligible or len(pool) < max(2, len(scene.names)):
+    if place is None or not eligible or len(pool) < 2 or min(_surplus(scene)) < 0:
         return None
     boxes = {index: scene.candidates[index].box for index in pool}
     chosen, lead = _placed(place, boxes, scene.image.shape[1])
-    if chosen is None or (chosen not in eligible and len(pool) != len(scene.names)):
+    if chosen is None or (chosen not in eligible and not count(scene)):
         return None  # a stranger stands there
     scores = {index: 1.0 if index == chosen else 1.0 - lead for index in {*eligible, chosen}}
     return Opinion("position", scores, lead, f"'{name.entity.position}' among {len(pool)} boxes")

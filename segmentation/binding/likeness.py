@@ -33,7 +33,7 @@ class Likeness:
     prototypes: dict[str, Floats] = field(default_factory=dict)
     _vectors: dict[int, Floats] = field(default_factory=dict)
     _matches: dict[tuple[str, int], float] = field(default_factory=dict)
-    _crops: dict[int, features.Features] = field(default_factory=dict)
+    _crops: dict[int, tuple[Image, features.Features]] = field(default_factory=dict)
 
     def witnesses(self) -> tuple[Callable[[Scene, Named], Opinion | None], ...]:
         """The kinds of evidence this picture can give."""
@@ -60,12 +60,20 @@ class Likeness:
     def feature_similarity(self, name: Named, candidate: int) -> float:
         key = (name.entity.name, candidate)
         if key not in self._matches:
-            if candidate not in self._crops:
-                crop = np.ascontiguousarray(_wider(self.scene.candidates[candidate].box).crop(self.scene.image))
-                self._crops[candidate] = features.take(crop, side_px=features.REFERENCE_SIDE_PX)
-            found = [features.find(reference, self._crops[candidate]) for reference in name.references]
-            self._matches[key] = max((match.score for match in found if match is not None), default=0.0)
+            crop, found = self._crop(candidate)
+            scores = [0.0]
+            for reference in name.references:
+                match = features.find(reference, found)
+                if match is not None:
+                    scores.append(match.score * features.colour_agreement(reference, crop, match))
+            self._matches[key] = max(scores)
         return self._matches[key]
+
+    def _crop(self, candidate: int) -> tuple[Image, features.Features]:
+        if candidate not in self._crops:
+            crop = np.ascontiguousarray(_wider(self.scene.candidates[candidate].box).crop(self.scene.image))
+            self._crops[candidate] = (crop, features.take(crop, side_px=features.REFERENCE_SIDE_PX))
+        return self._crops[candidate]
 
 
 def prototype(vectors: Floats) -> Floats:

@@ -20,6 +20,8 @@ _OUTLINE_SIDE_PX = 320
 _SALIENT_SIDE_PX = 240
 #: Scores of regions that merely stand out lie between these: enough to be a candidate, never as good as a match.
 _SALIENT_SCORES = (0.36, 0.6)
+#: How many more of a kind are looked for.
+_LOOK_ALIKES = 2
 
 
 def by_reference(image: Image, scene: features.Features, references: Sequence[Image]) -> list[tuple[Box, float]]:
@@ -31,22 +33,43 @@ def by_reference(image: Image, scene: features.Features, references: Sequence[Im
     height, width = image.shape[:2]
     places: list[list[tuple[Image, features.Match, Box]]] = []
     found = [(picture, match) for picture in references if (match := features.find(picture, scene)) is not None]
-    for picture, match in sorted(found, key=lambda pair: -pair[1].inliers):
-        box = features.placed_box(match, outline_of(picture), width, height)
-        if box.width < 4 or box.height < 4:
-            continue
-        for place in places:
-            if place[0][2].iou(box) > 0.3:
-                place.append((picture, match, box))
+    found.sort(key=lambda pair: -pair[1].inliers)
+    for picture, match in found:
+        _settle(places, picture, match, width, height)
+    # look-alikes: what reappears beside the first place is a candidate too, or it would pass for the only one
+    for picture, _ in found[:2]:
+        rest = scene
+        for _ in range(_LOOK_ALIKES):
+            for place in places:
+                rest = features.without(rest, place[0][2])
+            again = features.find(picture, rest)
+            if again is None or not _settle(places, picture, again, width, height):
                 break
-        else:
-            places.append([(picture, match, box)])
     boxes = []
     for place in places:
-        score = max(match.score for _, match, _ in place)
+        score = max(match.score * features.colour_agreement(picture, image, match) for picture, match, _ in place)
         agreed = _agreed(image, [(picture, match) for picture, match, _ in place], place[0][2])
         boxes.append((agreed or place[0][2], score))
     return sorted(boxes, key=lambda pair: (-pair[1], pair[0].x1, pair[0].y1))
+
+
+def _settle(
+    places: list[list[tuple[Image, features.Match, Box]]],
+    picture: Image,
+    match: features.Match,
+    width: int,
+    height: int,
+) -> bool:
+    """Put a find to the place it belongs to, or make it one of its own; whether it did."""
+    box = features.placed_box(match, outline_of(picture), width, height)
+    if box.width < 4 or box.height < 4:
+        return False
+    for place in places:
+        if place[0][2].iou(box) > 0.3:
+            place.append((picture, match, box))
+            return True
+    places.append([(picture, match, box)])
+    return True
 
 
 def _agreed(image: Image, placed: Sequence[tuple[Image, features.Match]], around: Box) -> Box | None:
