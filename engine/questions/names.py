@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"[^\W_](?:[\w]|['’\-&.](?=[^\W_]))*\.?|[^\w\s]")
 _CREDIT = re.compile(
     r"""\s*(?:
       \((?:[^()]*\b(?:photo|image|picture|handout|via|getty|reuters|afp|ap)\b[^()]*|[A-Z][\w.]*/[^()]*)\)\s*$
-    | (?:^|(?<=[.!?)\]"'])|(?<=[.!?)\]"'][ ]))(?:photograph|photo|picture|image|credit|illustration|file[ ]photo)s?(?:[ ]by\b|[ ]credit\b|:).*$
+    | (?:^|(?<=[.!?)\]"'])|(?<=[.!?)\]"'][ ]))
+      (?:photograph|photo|picture|image|credit|illustration|file[ ]photo)s?(?:[ ]by\b|[ ]credit\b|:).*$
     | \b(?:REUTERS|AFP|AP|EPA|PA|GETTY[ ]IMAGES)\s*(?:/|\||-|via\b).*$
     | \s\|\s.*$
     | ©.*$
