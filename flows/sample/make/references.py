@@ -18,6 +18,8 @@ from flows.sample.make.compose import Placed, compose, develop, picture
 from flows.sample.make.cutouts import photo
 from flows.sample.make.scenes import ENTITIES
 
+#: Things that lie on the floor: one reference looks at them from the side.
+FLAT = frozenset({"vacuum"})
 #: Longest side of the thing in a reference, pixels.
 SIDE = 330
 #: Other names an article or an answer may use.
@@ -52,11 +54,12 @@ class Look:
     mirror: bool = False
     grey: bool = False
     quality: int = 86
+    squash: float = 1.0
 
 
 LOOKS = (
     Look("desk", angle=-3, tilt=0.06, lean=0.02, gain=1.08),
-    Look("curtain", angle=5, tilt=-0.05, lean=-0.05, gain=0.88, quality=80),
+    Look("curtain", angle=5, tilt=-0.05, lean=-0.05, gain=0.88, quality=80, squash=0.78),
     Look("hall", angle=-6, tilt=0.03, lean=0.04, gain=1.0, mirror=True),
     Look("brick", angle=2, tilt=0.09, lean=-0.02, gain=0.94, grey=True, quality=78),
 )
@@ -65,7 +68,7 @@ PORTRAITS = {
     "collins": ("astronaut.png", (0, 0, 400, 400), 300),
     "hopper": ("grace_hopper.jpg", (40, 0, 500, 460), 320),
     "cup": ("coffee.png", (40, 0, 540, 400), 340),
-    "rocket": ("rocket.jpg", (200, 60, 440, 420), 380),
+    "rocket": ("rocket.jpg", (288, 112, 356, 410), 380),
 }
 
 
@@ -89,11 +92,12 @@ def references(name: str) -> list[tuple[str, bytes]]:
 def _show(name: str, look: Look, *, seed: int) -> Floats:
     source = picture(name)
     share = SIDE / max(source.shape[:2])
-    wide, tall = source.shape[1] * share, source.shape[0] * share
+    squash = look.squash if name in FLAT else 1.0
+    wide, tall = source.shape[1] * share, source.shape[0] * share * squash
     width, height = round(wide * 1.2 + 40), round(tall * 1.2 + 40)
     backdrop = PLACES[look.place](max(width, 240), max(height, 240), seed)[:height, :width]
     placed = Placed(
-        name, width / 2, height / 2 + tall / 2, wide, look.angle, look.tilt, look.lean, look.mirror, look.gain
+        name, width / 2, height / 2 + tall / 2, wide, look.angle, look.tilt, look.lean, look.mirror, look.gain, squash
     )
     scene, _ = compose(backdrop, (placed,))
     if look.grey:
