@@ -15,9 +15,13 @@ def words_of(text: str) -> frozenset[str]:
 
 
 PERSON_WORDS = words_of(
-    "person people man woman men women boy girl athlete player actor actress singer musician politician president "
-    "minister officer astronaut scientist leader coach driver pilot director author artist official speaker judge "
-    "executive admiral engineer guest character dancer swimmer runner cyclist footballer candidate"
+    "person people human man men woman women boy girl child kid baby lady gentleman athlete player footballer striker "
+    "goalkeeper swimmer runner cyclist driver pilot astronaut cosmonaut actor actress singer rapper musician dancer "
+    "artist author writer director model host star celebrity comedian chef politician president minister chancellor "
+    "senator governor mayor councillor ambassador candidate king queen prince princess pope bishop judge lawyer "
+    "prosecutor officer soldier sailor admiral general scientist engineer doctor nurse founder executive ceo "
+    "businessman businesswoman billionaire banker coach manager captain commander leader official speaker chairman "
+    "chairwoman spokesman spokeswoman guest winner champion character activist journalist"
 )
 _FILLER = re.compile(
     r"\s+(?:in|on|from|of|at)\s+(?:the|this|these|that)\s+(?:image|images|picture|pictures|photo|photos|photograph|scene)s?\b"
