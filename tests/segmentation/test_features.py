@@ -61,6 +61,26 @@ def test_another_picture_is_not_found() -> None:
     assert features.find(np.full((50, 60, 3), 127, np.uint8), found) is None
 
 
+def test_another_colour_of_the_same_design_is_told_apart() -> None:
+    picture = poster(1)
+    hsv = cv2.cvtColor(picture, cv2.COLOR_RGB2HSV)
+    hsv[..., 0] = (hsv[..., 0].astype(int) + 60) % 180
+    turned = cv2.cvtColor(hsv, cv2.COLOR_HSV2RGB)
+    darker = (picture * 0.8).astype(np.uint8)
+    grey = np.repeat(cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)[..., None], 3, axis=2)
+    scene, _ = placed(picture, angle=8, zoom=1.1, mirror=False)
+    found = features.take(scene, side_px=features.SCENE_SIDE_PX)
+    agreement = {}
+    for label, reference in (("same", picture), ("darker", darker), ("turned", turned), ("grey", grey)):
+        match = features.find(reference, found)
+        assert match is not None, label
+        agreement[label] = features.colour_agreement(reference, scene, match)
+    assert agreement["same"] > 0.9
+    assert agreement["darker"] > 0.7
+    assert agreement["turned"] < 0.3
+    assert agreement["grey"] == 1.0  # says nothing
+
+
 def test_likeness_of_a_crop() -> None:
     scene, corners = placed(poster(1), angle=5, zoom=1.0, mirror=False)
     x1, y1, x2, y2 = (int(value) for value in (*corners.min(axis=0), *corners.max(axis=0)))

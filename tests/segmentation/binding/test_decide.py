@@ -123,6 +123,39 @@ def test_place_words_are_silent_when_somebody_was_not_found() -> None:
     assert not [item for item in decisions if isinstance(item, Bound)]
 
 
+def test_a_row_with_a_stranger_in_it_is_found_out() -> None:
+    """Ada was not found, a stranger was: there are as many boxes as names, and every place is off by one. One name
+    that a reference puts elsewhere is enough to doubt the places of all."""
+    names = people(("Ada", "left"), ("Bob", "centre"), ("Cy", "right"))
+    said = witness("reference", {"Bob": (0, 0.4)})
+    decisions = bind(scene(names, at(10, 110, 210)), witnesses=[said], min_margin=0.1)
+    assert [item.code for item in decisions if isinstance(item, Unbound)] == [
+        Code.UNBOUND,
+        Code.BINDING_DISAGREES,
+        Code.UNBOUND,
+    ]
+    assert "do not fit another name" in decisions[2].detail  # type: ignore[union-attr]
+
+
+def test_as_many_boxes_as_names_is_counted_per_phrase() -> None:
+    """Two cameras and nobody found for one camera and Ada: two boxes for two names, but not each other's."""
+    names = [Named(entity("Merle", phrase="camera", position="left")), Named(entity("Ada", position="right", order=1))]
+    boxes = [Detection(box, 0.9, "camera") for box in at(10, 200)]
+    where = Scene(PIXELS, tuple(names), candidates_of(boxes, same_iou=0.6))
+    decisions = bind(where, witnesses=[witness("match", {"Merle": (0, 0.9)})], min_margin=0.1)
+    assert [item.code for item in decisions if isinstance(item, Unbound)] == [Code.UNBOUND, Code.NO_CANDIDATE]
+
+
+def test_references_that_do_not_confirm_a_place_halve_the_margin() -> None:
+    shown = (np.zeros((4, 4, 3), np.uint8),)
+    plain = people(("Ada", "left"), ("Bob", "right"))
+    told = [Named(item.entity, shown) for item in plain]
+    (first, _), (second, _) = (bind(scene(names, at(10, 210)), min_margin=0.0) for names in (plain, told))
+    assert isinstance(first, Bound)
+    assert isinstance(second, Bound)
+    assert (first.binding.margin, second.binding.margin) == (1.0, 0.5)
+
+
 def test_places_count_across_phrases() -> None:
     """A camera left, a person right: each is alone of its kind, and the place words agree."""
     names = [Named(entity("Merle", phrase="camera", position="left")), Named(entity("Ada", position="right", order=1))]

@@ -67,6 +67,20 @@ def test_each_phrase_gets_its_own_box() -> None:
     assert best["console"].iou(truth("fair-stand", "playdeck-duo")) > 0.85
 
 
+def test_look_alikes_are_found_beside_the_thing_itself() -> None:
+    """The same camera twice, once in other colours: two candidates, the true one with the better score."""
+    reference = REFERENCES.of("Merle X1")[0]
+    height, width = reference.shape[:2]
+    turned = np.ascontiguousarray(reference[..., [2, 0, 1]])  # red leather becomes green
+    pixels = np.full((height + 80, 2 * width + 120, 3), (120, 125, 130), np.uint8)
+    pixels[40 : 40 + height, 40 : 40 + width] = turned
+    pixels[40 : 40 + height, 80 + width : 80 + 2 * width] = reference
+    (found,) = DETECTOR.detect([DetectRequest(pixels, ("camera",), {"camera": REFERENCES.of("Merle X1")})])
+    assert len(found) == 2
+    assert found[0].box.center[0] > pixels.shape[1] / 2 > found[1].box.center[0]
+    assert found[0].score > found[1].score + 0.2
+
+
 def test_the_same_picture_gives_the_same_boxes_and_a_larger_one_scaled_ones() -> None:
     pixels = scene("medal-night")
     request = DetectRequest(pixels, ("person",))
