@@ -56,8 +56,8 @@ class Picture:
 class Story:
     """A page. `expect` lists the codes by which the pipeline must refuse it or a part of it; empty means all is well.
 
-    `claimed` is a second, contradicting date in the structured data; `locked`, `live`, `gone`, `noai` say what is
-    wrong with the page.
+    `encoding` is that of the page's bytes. `claimed` is a second, contradicting date in the structured data;
+    `locked`, `live`, `gone`, `noai` say what is wrong with the page.
     """
 
     site: Site
@@ -76,6 +76,7 @@ class Story:
     live: bool = False
     gone: bool = False
     noai: bool = False
+    encoding: str = "utf-8"
     expect: tuple[str, ...] = ()
     note: str = ""
 
@@ -116,6 +117,7 @@ def _story(name: str, value: Mapping[str, Any], raw: Mapping[str, Mapping[str, A
         live=value.get("live", False),
         gone=value.get("gone", False),
         noai=value.get("noai", False),
+        encoding=value.get("encoding", "utf-8"),
         expect=tuple(value.get("expect", ())),
         note=value.get("note", ""),
     )

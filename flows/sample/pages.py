@@ -29,7 +29,7 @@ def page(story: Story) -> str:
     """The whole page."""
     site = story.site
     head = [
-        '<meta charset="utf-8">',
+        f'<meta charset="{story.encoding}">',
         f"<title>{_e(story.title)} | {_e(site.name)}</title>",
         f'<link rel="canonical" href="{story.url}">',
         _meta("description", story.summary),

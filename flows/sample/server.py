@@ -86,7 +86,7 @@ class SamplePublishers:
 def _story(story: Story) -> Answer:
     if story.gone:
         return Answer(410, b"<h1>Withdrawn</h1>", {"Content-Type": "text/html; charset=utf-8"})
-    return _text(pages.page(story), "text/html")
+    return _text(pages.page(story), "text/html", encoding=story.encoding)
 
 
 def _image(name: str) -> Answer:
@@ -121,8 +121,8 @@ def _other(site: Site, path: str) -> Answer:
     return Answer(404, b"<h1>Not found</h1>", {"Content-Type": "text/html; charset=utf-8"})
 
 
-def _text(text: str, kind: str) -> Answer:
-    return Answer(200, text.encode(), {"Content-Type": f"{kind}; charset=utf-8"})
+def _text(text: str, kind: str, *, encoding: str = "utf-8") -> Answer:
+    return Answer(200, text.encode(encoding), {"Content-Type": f"{kind}; charset={encoding}"})
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -58,10 +58,11 @@ def test_pages_say_that_they_are_made_up(publishers: SamplePublishers) -> None:
         assert status == (410 if story.gone else 200)
         if story.gone:
             continue
-        assert headers["Content-Type"] == "text/html; charset=utf-8"
-        assert MADE_UP.split(";")[0] in body.decode()
+        assert headers["Content-Type"] == f"text/html; charset={story.encoding}"
+        text = body.decode(story.encoding)
+        assert MADE_UP.split(";")[0] in text
         for picture in story.pictures:
-            assert f"/images/{picture.file}" in body.decode()
+            assert f"/images/{picture.file}" in text
 
 
 def test_the_host_decides(publishers: SamplePublishers) -> None:
