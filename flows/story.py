@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,31 +31,50 @@ def show_story(home: Path, item: str, *, as_json: bool = False) -> None:
 
 
 def tell(home: Path, item: str) -> dict[str, Any]:
-    """All records that name the item, and those that they name in turn, by stage."""
-    wanted = {item} | _row_names(home, item)
+    """The records of the item, those it came from (its question, its article) and those made of it, by stage; and
+    what was left out that belongs to it."""
     records = list(_records(home))
-    for _ in range(3):  # a row names its question, the question its article; three rounds close the chain
-        for chapter in records:
-            record = chapter["record"]
-            mine = _ids(record)
-            if mine & wanted and "code" not in record:
-                wanted |= {str(record[name]) for name in ("question_id", "article_id", "id") if record.get(name)}
-    found, rejected = [], []
-    for chapter in records:
-        record = chapter["record"]
-        if "code" in record:
-            if record["item"] in wanted or record["parent"] in wanted:
-                rejected.append(chapter)
-        elif str(record.get("id")) in wanted or item in _ids(record):
-            found.append(chapter)
+    kept = [chapter for chapter in records if "code" not in chapter["record"]]
+    start = {item} | _questions_of_row(home, item, kept)
+    below = _closure(kept, start, lambda record: (_own(record), _parents(record)), down=True)
+    above = _closure(kept, start, lambda record: (_own(record), _parents(record)), down=False)
+    found = [chapter for chapter in kept if _own(chapter["record"]) & (below | above | start)]
+    names = start | {name for chapter in found for name in _own(chapter["record"])}
+    rejected = [
+        chapter
+        for chapter in records
+        if "code" in chapter["record"]
+        and (chapter["record"]["item"] in start | below or chapter["record"]["parent"] in start)
+    ]
     if not found and not rejected:
-        known = sorted({name for chapter in records for name in _ids(chapter["record"])})
+        known = sorted({name for chapter in records for name in _own(chapter["record"])} | names - {item})
         near = difflib.get_close_matches(item, known, n=3, cutoff=0.5)
         hint = f"the nearest are {', '.join(near)}" if near else "nothing is like it"
         raise ConfigError(f"'{item}' is in no finished stage under {home}: {hint}")
     order = {stage: number for number, stage in enumerate(KINDS)}
     found.sort(key=lambda chapter: (chapter["window"], order[chapter["stage"]]))
     return {"item": item, "found": found, "rejected": rejected}
+
+
+def _closure(
+    records: list[dict[str, Any]],
+    start: set[str],
+    links: Callable[[dict[str, Any]], tuple[set[str], set[str]]],
+    *,
+    down: bool,
+) -> set[str]:
+    """Names reached from `start`: children (records whose parents are reached) or parents of reached records."""
+    reached = set(start)
+    for _ in KINDS:  # a chain is at most as long as there are stages
+        for chapter in records:
+            own, parents = links(chapter["record"])
+            if down and parents & reached:
+                reached |= {str(chapter["record"]["id"])}
+            elif not down and own & reached:
+                reached |= parents
+                if str(chapter["record"].get("id")):
+                    reached.add(str(chapter["record"]["id"]))
+    return reached
 
 
 def _records(home: Path) -> Iterator[dict[str, Any]]:
@@ -74,27 +93,29 @@ def _records(home: Path) -> Iterator[dict[str, Any]]:
                         yield {**place, "record": json.loads(line)}
 
 
-def _ids(record: dict[str, Any]) -> set[str]:
-    names = ("id", "question_id", "article_id", "url", "canonical_url", "item", "parent")
-    found = {str(record[name]) for name in names if record.get(name)}
+def _own(record: dict[str, Any]) -> set[str]:
+    """Names by which a record may be asked for: its id, its addresses, its pictures."""
+    found = {str(record[name]) for name in ("id", "url", "canonical_url", "item") if record.get(name)}
     for image in record.get("images", ()):
         if isinstance(image, dict):
-            found |= {str(image[name]) for name in ("url", "sha256", "image") if image.get(name)}
-        else:
-            found.add(str(image))
+            found |= {str(image[name]) for name in ("url", "sha256") if image.get(name)}
     return found
 
 
-def _row_names(home: Path, item: str) -> set[str]:
-    """A published row's id is not the question's: the provenance of the snapshots knows both."""
+def _parents(record: dict[str, Any]) -> set[str]:
+    return {str(record[name]) for name in ("question_id", "article_id") if record.get(name)}
+
+
+def _questions_of_row(home: Path, item: str, records: list[dict[str, Any]]) -> set[str]:
+    """A published row has an id of its own: its question is found by its words."""
     import pyarrow.parquet as pq
 
-    for path in sorted(home.glob("snapshots/NEST_*/provenance/*.parquet")):
-        names = set(pq.read_schema(path).names)
-        wanted = [name for name in ("id", "question_id", "article_url") if name in names]
-        for row in pq.read_table(path, columns=wanted).to_pylist():
+    for path in sorted(home.glob("snapshots/NEST_*/data/*.parquet")):
+        for row in pq.read_table(path, columns=["id", "question", "answer"]).to_pylist():
             if row["id"] == item:
-                return {str(value) for value in row.values() if value}
+                wanted = (row["question"], row["answer"])
+                asked = [chapter["record"] for chapter in records if chapter["stage"] == "ask"]
+                return {str(r["id"]) for r in asked if (r["question"], r["answer"]) == wanted}
     return set()
 
 

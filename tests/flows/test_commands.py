@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +12,6 @@ from support.week import PILOT, SMALL, WINDOW, Week
 
 from engine.core.schema import Question, Rejected
 from engine.core.store import StageDir
-
-WITH_LIMIT = {"NEST__COLLECT__LIMIT": "9"}
 
 
 @pytest.fixture
@@ -34,6 +34,27 @@ def _rows(week: Week) -> list[dict[str, object]]:
     for path in sorted((week.home / "snapshots" / PILOT / "data").glob("*.parquet")):
         rows += pq.read_table(path, columns=["id", "question", "answer"]).to_pylist()
     return rows
+
+
+def test_the_snapshot_loads_as_published_and_joins_with_its_provenance(undisturbed: Week, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom datasets import Image, List, Value, load_dataset\n"
+        "rows = load_dataset(sys.argv[1], split='train')\n"
+        "assert list(rows.features) == ['id', 'question', 'answer', 'images', 'annotations'], rows.features\n"
+        "assert all(rows.features[n] == Value('string') for n in ('id', 'question', 'answer'))\n"
+        "assert rows.features['images'] == List(Image()) == rows.features['annotations']\n"
+        "origin = load_dataset(sys.argv[1], 'provenance', split='train')\n"
+        "assert rows['id'][:] == origin['id'][:] and len(set(rows['id'])) == len(rows) > 3\n"
+        "for row in rows:\n"
+        "    assert [i.size for i in row['images']] == [a.size for a in row['annotations']]\n"
+        "    assert all(a.mode == 'L' for a in row['annotations'])\n"
+        "test = load_dataset(sys.argv[1], 'benchmark', split='test')\n"
+        "assert test['id'][:] == rows['id'][:]\n"
+    )
+    env = {**undisturbed.env(), "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    folder = str(undisturbed.home / "snapshots" / PILOT)
+    done = subprocess.run([sys.executable, "-c", code, folder], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_show_tells_a_rows_whole_story(week: Week) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.week import PILOT as NAME
-from support.week import SMALL, WINDOW, Week, digests, ready_database, rubbish
+from support.week import PLANTED_KEY, SMALL, WINDOW, Week, digests, holding, ready_database, rubbish
 
 
 def _snapshot(week: Week) -> dict[str, str]:
@@ -47,6 +47,7 @@ def test_killed_in_every_stage_through_the_flow(undisturbed: Week, tmp_path: Pat
 
         again = week.nest(*command)
         assert "nothing to do" in again.stderr
+        assert holding(tmp_path, PLANTED_KEY) == []
 
 
 @pytest.mark.slow

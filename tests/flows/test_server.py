@@ -28,8 +28,8 @@ def _runs(server: PrefectServer) -> list[dict[str, str]]:
     code = (
         "import json\nfrom prefect.client.orchestration import get_client\n"
         "with get_client(sync_client=True) as c:\n"
-        "    rows = [dict(name=r.name, state=r.state.type.value, queue=r.work_queue_name or '', pool=r.work_pool_name or '')"
-        " for r in c.read_flow_runs()]\n"
+        "    rows = [dict(name=r.name, state=r.state.type.value, queue=r.work_queue_name or '',"
+        " pool=r.work_pool_name or '') for r in c.read_flow_runs()]\n"
         "print(json.dumps(rows))"
     )
     done = subprocess.run([sys.executable, "-c", code], env=server.env, capture_output=True, text=True, check=True)

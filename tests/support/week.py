@@ -30,6 +30,8 @@ WINDOW = LABEL
 #: A few pages of one publisher keep a run short; what is run is the same code.
 SMALL = {"collect.limit": 9, "score.segmenters": ["portable"], "ask.batch_articles": 2, "annotate.shard_images": 2}
 PILOT = f"NEST_{WINDOW}.pilot9"
+#: The endpoint's key; it must be found nowhere but in the environment.
+PLANTED_KEY = "sk-planted-5f1e77c0ffee"
 
 
 class PaidServer(LlmServer):
@@ -60,7 +62,7 @@ class Week:
         self.folder = folder
         self.home = folder / "home"
         self.publishers = publishers or SamplePublishers()
-        self.llm = PaidServer(latency_s=latency_s)
+        self.llm = PaidServer(latency_s=latency_s, key=PLANTED_KEY)
         self.kills: list[float] = []
         self.settings = {"ask.writer": writer, **dict(overrides or {})}
 
@@ -176,6 +178,11 @@ def digests(folder: Path) -> dict[str, str]:
 def rubbish(home: Path) -> list[Path]:
     """What interrupted writes left."""
     return sorted(home.rglob(".tmp-*"))
+
+
+def holding(folder: Path, needle: str) -> list[Path]:
+    """Files below a folder whose bytes hold a text."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and needle.encode() in path.read_bytes()]
 
 
 _ready: dict[str, Path] = {}
