@@ -93,19 +93,25 @@ async def ask_article(
     """Write and check the questions of one article; of the same question twice only the first is looked at."""
     context = Context(article, index, config)
     found: list[Question | Rejected] = []
-    seen: set[str] = set()
+    drafts: dict[str, Draft] = {}
     for item in await deps.writer.write(article, config):
         if isinstance(item, Rejected):
             found.append(item)
             continue
-        item = settled(item, article)
-        identity = question_id(article, item)
-        if identity in seen:
+        draft = settled(item, article)
+        identity = question_id(article, draft)
+        if identity in drafts:
             twice = Failure("unique", Code.QUESTION_DUPLICATE, "the same question was written twice")
             found.append(_rejected(identity, article, twice))
-            continue
-        seen.add(identity)
-        found.append(await _judge(identity, item, context, deps))
+        drafts.setdefault(identity, draft)
+    # together, and none given up for another's failure: what is under way is paid for
+    judged = await asyncio.gather(
+        *(_judge(identity, draft, context, deps) for identity, draft in drafts.items()), return_exceptions=True
+    )
+    for result in judged:
+        if isinstance(result, BaseException):
+            raise result
+        found.append(result)
     return found
 
 
