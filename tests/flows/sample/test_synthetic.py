@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from support.synthetic import HEIGHT, WIDTH, Scene, scenes
 
+pytestmark = pytest.mark.slow
+
 SCENES = 20
 
 
