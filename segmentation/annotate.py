@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from engine.core.config.sections import AnnotateSection
 from engine.core.errors import ConfigError
+from engine.core.geometry import Box
 from engine.core.images import ImageError
 from engine.core.masks import encode_rle
 from engine.core.protocols import (
@@ -35,7 +36,7 @@ from engine.core.schema import (
     Stage,
 )
 from segmentation import gates
-from segmentation.binding import Bound, Scene, bind, candidates_of
+from segmentation.binding import Bound, Scene, Unbound, bind, candidates_of
 from segmentation.binding.likeness import Likeness
 from segmentation.binding.marks import Marks
 from segmentation.device import OutOfMemory
@@ -85,8 +86,19 @@ def run(shard: Sequence[Question], config: AnnotateSection, *, deps: AnnotateDep
 
     batches = opened(wanted, blobs=deps.blobs, references=deps.references, at_once=config.batch_images, broken=broken)
     for pictures in batches:
+        pending: list[_Pending] = []
         for picture, found in zip(pictures, _detect(pictures, config, deps), strict=True):
-            outcomes.update(_one(picture, found, config, deps))
+            if isinstance(found, OutOfMemory):
+                outcomes.update(_too_large(picture, found))
+            else:
+                pending.append(_bind(picture, found, config, deps))
+        for item, masks in zip(pending, _segment(pending, deps), strict=True):
+            try:
+                if isinstance(masks, OutOfMemory):
+                    raise masks
+                outcomes.update(_judge(item, masks, config, deps))
+            except (OutOfMemory, MemoryError) as error:
+                outcomes.update(_too_large(item.picture, error))
     models = _models(deps)
     portable = "portable" in (deps.detector.name, deps.mask_model.name)
     return [_finish(question, outcomes, models, portable) for question in shard]
@@ -118,17 +130,24 @@ def _models(deps: AnnotateDeps) -> tuple[ModelRef, ...]:
     return tuple(found)
 
 
-def _one(
-    picture: Picture, found: list[Detection] | OutOfMemory, config: AnnotateSection, deps: AnnotateDeps
-) -> dict[tuple[str, str], _Outcome]:
-    try:
-        if isinstance(found, OutOfMemory):
-            raise found
-        return _picture(picture, found, config, deps)
-    except (OutOfMemory, MemoryError) as error:
-        size = f"{picture.pixels.shape[1]}x{picture.pixels.shape[0]}"
-        failure = _Failure(Code.OUT_OF_MEMORY, f"{size} pixels: {error}")
-        return {(question.id, picture.image): failure for question in picture.questions}
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A picture whose names are bound or not, before masks are made. `bound` are bindings by the name's index."""
+
+    picture: Picture
+    scene: Scene
+    detections: Sequence[Detection]
+    decisions: Sequence[Bound | Unbound]
+    bound: Mapping[int, Binding]
+
+    def boxes(self) -> list[Box]:
+        return [self.scene.candidates[binding.candidate].box for binding in self.bound.values()]
+
+
+def _too_large(picture: Picture, error: Exception) -> dict[tuple[str, str], _Outcome]:
+    size = f"{picture.pixels.shape[1]}x{picture.pixels.shape[0]}"
+    failure = _Failure(Code.OUT_OF_MEMORY, f"{size} pixels: {error}")
+    return {(question.id, picture.image): failure for question in picture.questions}
 
 
 def _detect(
@@ -157,9 +176,7 @@ def _phrases(picture: Picture, config: AnnotateSection) -> list[str]:
     return phrases
 
 
-def _picture(
-    picture: Picture, detections: Sequence[Detection], config: AnnotateSection, deps: AnnotateDeps
-) -> dict[tuple[str, str], _Outcome]:
+def _bind(picture: Picture, detections: Sequence[Detection], config: AnnotateSection, deps: AnnotateDeps) -> _Pending:
     asked = {name.entity.phrase for name in picture.names}
     candidates = candidates_of([item for item in detections if item.phrase in asked], same_iou=config.nms_iou)
     scene = Scene(picture.pixels, picture.names, candidates)
@@ -168,40 +185,63 @@ def _picture(
         witnesses.append(Marks(deps.chat, picture.caption).opinion)
     decisions = bind(scene, witnesses=witnesses, min_margin=config.min_margin)
     bound = {index: item.binding for index, item in enumerate(decisions) if isinstance(item, Bound)}
-    boxes = [candidates[binding.candidate].box for binding in bound.values()]
-    made = deps.mask_model.segment(picture.pixels, boxes) if boxes else []
-    segmented = dict(zip(bound, made, strict=True))
+    return _Pending(picture, scene, detections, decisions, bound)
+
+
+def _segment(pending: Sequence[_Pending], deps: AnnotateDeps) -> list[list[Segmentation] | OutOfMemory]:
+    """Masks of the bound boxes per picture; a mask model that can encodes several pictures together."""
+    tasks = [(item.picture.pixels, item.boxes()) for item in pending]
+    together = getattr(deps.mask_model, "segment_many", None)
+    if together is not None and len(tasks) > 1 and all(boxes for _, boxes in tasks):
+        try:
+            made: list[list[Segmentation] | OutOfMemory] = list(together(tasks))
+            return made
+        except OutOfMemory:
+            pass  # one by one then, so that only the picture that is too large is lost
+    found: list[list[Segmentation] | OutOfMemory] = []
+    for pixels, boxes in tasks:
+        try:
+            found.append(deps.mask_model.segment(pixels, boxes) if boxes else [])
+        except (OutOfMemory, MemoryError) as error:
+            found.append(error if isinstance(error, OutOfMemory) else OutOfMemory(str(error)))
+    return found
+
+
+def _judge(
+    item: _Pending, masks: Sequence[Segmentation], config: AnnotateSection, deps: AnnotateDeps
+) -> dict[tuple[str, str], _Outcome]:
+    """What becomes of each question of a picture: its binding and its mask through the gates."""
+    picture, scene = item.picture, item.scene
+    segmented = dict(zip(item.bound, masks, strict=True))
     faces = getattr(deps.detector, "faces", None)
     seen = faces(picture.pixels) if faces is not None else None
     outcomes: dict[tuple[str, str], _Outcome] = {}
     for question in picture.questions:
-        index = next(number for number, name in enumerate(picture.names) if name.entity.name == question.answer)
-        decision = decisions[index]
-        if not isinstance(decision, Bound):
+        index = picture.index_of(question)
+        decision = item.decisions[index]
+        if isinstance(decision, Unbound):
             outcomes[(question.id, picture.image)] = _Failure(decision.code, decision.detail)
             continue
-        name = picture.names[index]
+        kind = picture.names[index].entity.type
         second = None
         if config.second_prompt:
-            phrase = SECOND_PHRASES[name.entity.type]
-            second = [item.box for item in detections if item.phrase == phrase]
+            second = [found.box for found in item.detections if found.phrase == SECOND_PHRASES[kind]]
         mine = gates.Mine(
-            box=candidates[decision.binding.candidate].box,
+            box=scene.candidates[decision.binding.candidate].box,
             segmentation=segmented[index],
-            others=[item.mask for other, item in segmented.items() if other != index],
-            person=name.entity.type == "person",
+            others=[one.mask for other, one in segmented.items() if other != index],
+            person=kind == "person",
             faces=seen,
             second=second,
         )
         figures, code = gates.check(mine, config)
-        if code is not None:
+        if code is None:
+            made = _annotation(picture, scene, decision.binding, mine.segmentation, figures)
+            outcomes[(question.id, picture.image)] = made
+        else:
             failed = next((figure for figure in figures if not figure.passed), figures[0])
             told = f"gate {failed.name}: {failed.value:.3f}, asked {failed.threshold}"
             outcomes[(question.id, picture.image)] = _Failure(code, told)
-            continue
-        outcomes[(question.id, picture.image)] = _annotation(
-            picture, scene, decision.binding, mine.segmentation, figures
-        )
     return outcomes
 
 

@@ -29,6 +29,11 @@ class Picture:
         """The first caption that the picture's questions carry."""
         return next((question.caption for question in self.questions if question.caption), "")
 
+    def index_of(self, question: Question) -> int:
+        """Which of the names a question's answer is."""
+        known = {name.entity.name: index for index, name in enumerate(self.names)}
+        return next(known[told] for told in (question.answer, *question.aliases) if told in known)
+
     def request(self, phrases: Iterable[str]) -> DetectRequest:
         exemplars: dict[str, tuple[Image, ...]] = {}
         for name in self.names:
@@ -79,8 +84,9 @@ def names_of(questions: Sequence[Question], references: References | None) -> tu
         for entity in question.entities:
             entities.setdefault(entity.name, entity)
     for question in questions:
-        aliases[question.answer] = question.aliases
-        if question.answer not in entities:
+        told = next((name for name in (question.answer, *question.aliases) if name in entities), None)
+        aliases[told or question.answer] = (question.answer, *question.aliases)
+        if told is None:
             entities[question.answer] = Entity(
                 name=question.answer,
                 type=question.entity_type,

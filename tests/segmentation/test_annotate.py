@@ -199,6 +199,44 @@ def test_out_of_memory_goes_on_one_by_one_and_rejects_what_does_not_fit(blobs: B
     assert "280x600" in found[1].detail
 
 
+def test_an_answer_under_another_name_is_the_captions_entity(blobs: BlobStore) -> None:
+    """Caption: "Hopper (left) and Bob (right)"; the answer is her full name, the caption's form is an alias."""
+    image = blobs.put(encode_png(picture()), "png")
+    hopper = entity("Hopper", position="left")
+    asked = question(hopper, BOB, images=[image], aliases=("Hopper",)).model_copy(update={"answer": "Grace Hopper"})
+    (item,) = annotate.run([asked], CONFIG, deps=wired(blobs))
+    assert isinstance(item, Annotation)
+    assert np.array_equal(decode_rle(item.images[0].rle), ellipse(160, 280, LEFT))
+
+
+class Together(BoxMasker):
+    """Encodes several pictures at once, if they are not too tall."""
+
+    def segment_many(self, items):  # type: ignore[no-untyped-def]
+        if any(pixels.shape[0] > 500 for pixels, _ in items):
+            raise OutOfMemory("does not fit")
+        return [BoxMasker.segment(self, pixels, boxes) for pixels, boxes in items]
+
+    def segment(self, image, boxes):  # type: ignore[no-untyped-def]
+        if image.shape[0] > 500:
+            raise OutOfMemory("does not fit")
+        return super().segment(image, boxes)
+
+
+@pytest.mark.parametrize("heights", [(160, 170, 180), (160, 600, 170)])
+def test_mask_models_that_take_several_pictures_get_them(blobs: BlobStore, heights: tuple[int, ...]) -> None:
+    images = [blobs.put(encode_png(picture(2, height=height)), "png") for height in heights]
+    shard = [question(ADA, BOB, images=[image], qid=f"q{index}") for index, image in enumerate(images)]
+    found = annotate.run(shard, CONFIG, deps=wired(blobs, mask_model=Together()))
+    alone = annotate.run(shard, CONFIG, deps=wired(blobs, mask_model=BoxMasker(name="ellipse")))
+    for item, one, height in zip(found, alone, heights, strict=True):
+        if height > 500:
+            assert isinstance(item, Rejected)
+            assert item.code is Code.OUT_OF_MEMORY
+        else:
+            assert item == one
+
+
 def test_too_large_a_picture_is_refused_before_it_is_decoded(blobs: BlobStore) -> None:
     huge = io.BytesIO()
     PilImage.new("1", (12_000, 12_000)).save(huge, "PNG")
