@@ -9,6 +9,7 @@ random into that many groups of equal size, which bounds time and memory and lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -31,7 +32,7 @@ class Resampler:
 
     group: Ints
     groups: int
-    weights: npt.NDArray[np.float32]
+    weights: Reals
     signs: npt.NDArray[np.int8]
 
     @classmethod
@@ -44,7 +45,7 @@ class Resampler:
         if clusters > groups:
             places = np.arange(clusters, dtype=np.int64) % groups
             group = rng.permutation(places)[cluster]
-        weights = np.zeros((resamples, groups), dtype=np.float32)
+        weights = np.zeros((resamples, groups), dtype=np.float64)
         for row in weights if groups else ():
             row[:] = np.bincount(rng.integers(0, groups, size=groups), minlength=groups)
         signs = rng.integers(0, 2, size=(resamples, groups), dtype=np.int8) * np.int8(2) - np.int8(1)
@@ -55,16 +56,27 @@ class Resampler:
         found = np.bincount(self.group[sample], weights=values, minlength=self.groups)
         return found.astype(np.float64)
 
+    def estimates(self, sample: Ints, columns: Sequence[tuple[Reals, Reals]]) -> list[Estimate]:
+        """sum(top) / sum(bottom) of each pair of columns with its interval; None for 0/0, no interval for fewer than
+        two groups. All columns are resampled in one product, which is what makes many figures cheap."""
+        folded = [(self.fold(sample, top), self.fold(sample, bottom)) for top, bottom in columns]
+        if not folded:
+            return []
+        drawn = self.weights @ np.stack([column for pair in folded for column in pair], axis=1)
+        found = []
+        for place, (above, below) in enumerate(folded):
+            total = float(below.sum())
+            if total <= 0:
+                found.append(Estimate(value=None))
+                continue
+            left = _ratio(above.sum() - above, below.sum() - below)
+            ratios = _ratio(drawn[:, 2 * place], drawn[:, 2 * place + 1])
+            found.append(_interval(float(above.sum()) / total, ratios, left[below > 0]))
+        return found
+
     def estimate(self, sample: Ints, top: Reals, bottom: Reals) -> Estimate:
-        """sum(top) / sum(bottom) with its interval; None for 0/0, no interval for fewer than two groups."""
-        above, below = self.fold(sample, top), self.fold(sample, bottom)
-        total = float(below.sum())
-        if total <= 0:
-            return Estimate(value=None)
-        value = float(above.sum()) / total
-        drawn = _ratio(self.weights @ above, self.weights @ below)
-        left = _ratio(above.sum() - above, below.sum() - below)
-        return _interval(value, drawn, left[below > 0])
+        """One figure, see `estimates`."""
+        return self.estimates(sample, [(top, bottom)])[0]
 
     def difference(
         self, sample: Ints, first: tuple[Reals, Reals], second: tuple[Reals, Reals]

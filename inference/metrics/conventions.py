@@ -6,7 +6,8 @@
 `gres`      GRES, `gres_model/evaluation/refer_evaluation.py`: whether "nothing is there" was said decides, not the
             mask: rightly said is 1 and adds nothing to cIoU, wrongly said is 0 and keeps the union. N-acc and
             T-acc are the shares of absent and of present targets that were told right. GRES has no ignored pixels;
-            here they leave both masks as in `lisa`. Its evaluator scores at 480x480: ask for `size_px=480`.
+            here they leave both masks as in `lisa`. Its evaluator scores at 480x480: ask for `size_px=480`
+            (it resizes polygons before painting, we painted masks, so that edges may differ by a pixel).
 `seg-zero`  Seg-Zero, `evaluation_scripts/evaluation.py`, for comparison only: pixels to ignore count as the
             object, a pair with an empty union is dropped, a reply that could not be read counts as a wrong empty
             mask, any other failure is dropped.

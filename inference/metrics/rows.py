@@ -93,15 +93,10 @@ def _row(one: Scored, split: str, part: str, flags: Flags, convention: Conventio
 
 def _figures(units: Units, convention: Convention, resampler: Resampler, *, everything: bool) -> dict[str, Estimate]:
     effective = CONVENTIONS[convention](units)
-    figures = {}
-    for name, found in METRICS.items():
-        if everything or found.headline:
-            top, bottom = sums(found, effective)
-            if bottom.any():
-                figures[name] = resampler.estimate(units.sample, top, bottom)
-            elif found.headline:
-                figures[name] = Estimate(value=None)
-    return figures
+    columns = {name: sums(found, effective) for name, found in METRICS.items() if everything or found.headline}
+    # a metric that has nothing to count in this data is left out, but for the headline ones
+    columns = {name: pair for name, pair in columns.items() if pair[1].any() or METRICS[name].headline}
+    return dict(zip(columns, resampler.estimates(units.sample, list(columns.values())), strict=True))
 
 
 def comparisons(scored: Sequence[Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:

@@ -179,7 +179,7 @@
   $("f-text").addEventListener("input", refresh);
   $("f-overlay").addEventListener("change", redraw);
   $("more").addEventListener("click", more);
-  new IntersectionObserver((entries) => { if (entries[0].isIntersecting && !$("more").hidden) more(); }, { rootMargin: "800px" }).observe($("more"));
+  new IntersectionObserver((entries) => { if (entries[0].isIntersecting && !$("more").hidden) more(); }, { rootMargin: "2500px" }).observe($("more"));
   $("view-close").addEventListener("click", () => $("view").close());
   $("view-prev").addEventListener("click", () => show(state.open - 1));
   $("view-next").addEventListener("click", () => show(state.open + 1));
