@@ -126,6 +126,7 @@ def write_pyarrow(folder: Path, count: int) -> dict[str, float]:
 def samples(count: int, blobs: BlobStore) -> list[Sample]:
     """Samples whose pictures lie in a blob store, as the annotate stage leaves them."""
     photos = [photo(n) for n in range(PHOTOS)]
+    rles = [encode_rle(mask_of(n)) for n in range(PHOTOS)]
     out = []
     published = WINDOW.start
     for n in range(count):
@@ -167,7 +168,7 @@ def samples(count: int, blobs: BlobStore) -> list[Sample]:
             image=sha256,
             width=WIDTH,
             height=HEIGHT,
-            rle=encode_rle(mask_of(n % PHOTOS)),
+            rle=rles[n % PHOTOS],
             candidates=(BoxRecord(x1=1, y1=1, x2=9, y2=9, score=0.5, phrase="person"),),
             binding=Binding(candidate=0, rule="single", margin=1.0),
         )

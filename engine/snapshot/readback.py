@@ -64,7 +64,10 @@ def compare(folder: Path, *, config: str, split: str, features: Features, expect
 
     Raises `TerminalError` that names the config and the first row that differs.
     """
-    with loaded(folder, config=config, split=split, streaming=not expected) as (found, rows):
+    if not expected:
+        _compare_empty(folder, config=config, split=split, features=features)
+        return
+    with loaded(folder, config=config, split=split) as (found, rows):
         if found != features:
             raise TerminalError(f"{folder}, config {config}: the columns came back as {found}, not as {features}")
         count = 0
@@ -76,20 +79,34 @@ def compare(folder: Path, *, config: str, split: str, features: Features, expect
             raise TerminalError(f"{folder}, config {config}: {count} rows came back, {len(expected)} were written")
 
 
-@contextlib.contextmanager
-def loaded(
-    folder: Path, *, config: str, split: str, streaming: bool = False
-) -> Iterator[tuple[Features, Iterable[dict[str, Any]]]]:
-    """Features and rows (pictures as bytes) of a local folder, through `load_dataset` with a cache of its own.
+def _compare_empty(folder: Path, *, config: str, split: str, features: Features) -> None:
+    """A split without rows: `datasets` 5.2 makes no map-style dataset of it ("corresponds to no data") but streams it.
 
-    A split without rows loads only when streamed: `datasets` 5.2 ends with "corresponds to no data" otherwise.
+    So its builder is asked for columns and files, and the files for their rows.
     """
+    import datasets
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory(prefix=".tmp-readback-", dir=folder.parent) as cache, _quiet():
+        try:
+            builder = datasets.load_dataset_builder(str(folder), config, cache_dir=cache)
+            files = builder.config.data_files[split]
+            rows = sum(pq.read_metadata(path).num_rows for path in files)
+        except Exception as error:
+            raise TerminalError(f"{folder}, config {config}: load_dataset failed: {error}") from error
+        if builder.info.features != features or rows:
+            raise TerminalError(f"{folder}, config {config}: {rows} rows of {builder.info.features} came back")
+
+
+@contextlib.contextmanager
+def loaded(folder: Path, *, config: str, split: str) -> Iterator[tuple[Features, Iterable[dict[str, Any]]]]:
+    """Features and rows (pictures as bytes) of a local folder, through `load_dataset` with a cache of its own."""
     import datasets
 
     # beside the folder: the temporary directory of a machine may be too small for a snapshot
     with tempfile.TemporaryDirectory(prefix=".tmp-readback-", dir=folder.parent) as cache, _quiet():
         try:
-            data = datasets.load_dataset(str(folder), config, split=split, cache_dir=cache, streaming=streaming)
+            data = datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
         except Exception as error:
             raise TerminalError(f"{folder}, config {config}: load_dataset failed: {error}") from error
         yield data.features, _rows(data)

@@ -177,21 +177,18 @@ def test_same_rows_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     """Case 45: five orders, three hash seeds, two time zones, two locales."""
     script = Path(__file__).with_name("build_once.py")
     settings = [("0", "UTC", "C"), ("1", "Asia/Tokyo", "C.UTF-8"), ("2", "UTC", "C.UTF-8")]
-    found = []
+    running = []
     for seed, zone, locale in settings:
         out = tmp_path / f"run{seed}" / "NEST"
-        env = {
-            **os.environ,
-            "PYTHONHASHSEED": seed,
-            "TZ": zone,
-            "LC_ALL": locale,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
-        done = subprocess.run(
-            [sys.executable, str(script), str(out), seed], env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout))
+        path = os.pathsep.join(sys.path)
+        env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": locale, "PYTHONPATH": path}
+        command = [sys.executable, str(script), str(out), seed]
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    found = []
+    for process in running:
+        told, wrong = process.communicate()
+        assert process.returncode == 0, wrong
+        found.append(json.loads(told))
     assert found[0] == found[1] == found[2]
     assert "snapshot.json" in found[0]["files"]
     assert found[0]["order"] == sorted(found[0]["order"])
