@@ -53,7 +53,7 @@ SCHEMA: Mapping[str, object] = {
                     "answer": _TEXT,
                     "evidence": {"type": "string", "maxLength": 2000},
                     "kind": {"type": "string", "enum": ["novel", "emerging"]},
-                    "aliases": {"type": "array", "items": _TEXT},
+                    "aliases": {"type": "array", "items": _TEXT, "maxItems": 12},
                 },
                 "required": ["entity", "entity_type", "question", "answer", "evidence"],
             },

