@@ -5,6 +5,7 @@ The Grounding DINO is the one of `tests/data/vectors`; the SAM is the one inside
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,12 @@ from PIL import Image as PilImage
 
 from engine.core.config.sections import AnnotateSection
 from engine.core.geometry import Image
+
+if importlib.util.find_spec("torch") is not None:
+    import torch
+
+    # Toy sizes cost more in waking threads than in computing, most of all with other tests beside them.
+    torch.set_num_threads(1)
 
 DATA = Path(__file__).parents[1] / "data"
 VECTORS = DATA / "vectors"

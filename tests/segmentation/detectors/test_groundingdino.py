@@ -196,6 +196,19 @@ def test_out_of_memory_halves_the_batch(dino: GroundingDino, monkeypatch: pytest
         dino.detect(requests)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_finds_nearly_the_same(dino: GroundingDino, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = DetectRequest(tiny_models.vector_image(), PHRASES)
+    whole = dino.raw([request])[0][0]
+    # A config's number type is for cards only; here the same code runs on a CPU.
+    monkeypatch.setattr(dino, "_dtype", dtype)
+    half = dino.raw([request])[0][0]
+    assert half.boxes.dtype == np.float32
+    np.testing.assert_allclose(
+        np.sort(half.probabilities.max(axis=1))[-3:], np.sort(whole.probabilities.max(axis=1))[-3:], atol=0.05
+    )
+
+
 def test_the_published_configs_are_read_without_being_run(tmp_path: Path) -> None:
     tiny, base = read_config("swin_t"), read_config("swin_b")
     assert tiny["backbone"] == "swin_T_224_1k"

@@ -158,6 +158,16 @@ def test_out_of_memory_halves_the_boxes_and_changes_nothing(sam: Sam, monkeypatc
         sam.segment(image, boxes[:1])
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_draws_nearly_the_same(sam: Sam, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    image, boxes = tiny_models.vector_image(), boxes_for(180, 240)
+    whole = sam.segment(image, boxes)
+    # A config's number type is for cards only; here the same code runs on a CPU.
+    monkeypatch.setattr(sam, "_dtype", dtype)
+    for one, other in zip(whole, sam.segment(image, boxes), strict=True):
+        assert np.count_nonzero(one.mask != other.mask) <= 0.02 * one.mask.size
+
+
 def test_stability_is_the_overlap_of_two_cuts() -> None:
     logits = torch.tensor([[-3.0, -0.5, 0.5, 3.0, 2.0]])
     assert stability(logits) == pytest.approx(2 / 4)
