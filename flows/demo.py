@@ -58,12 +58,15 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
 
 
 def mask_quality(run: Run) -> dict[str, Any]:
-    """The annotator against the known masks: mean IoU over accepted questions, and how many were bound wrongly.
+    """The annotator against the known masks: mean IoU over accepted pairs, and how many were bound wrongly.
 
-    Bound wrongly means that the mask overlaps another known entity of the picture more than its own. A pair is
-    answerable if a checked question about a known entity in a picture reached the annotator.
+    Bound wrongly means that the mask overlaps another known entity of the picture more than its own, or that the
+    entity is not in the picture at all. A pair is answerable if the entity is known to be in the picture and a
+    checked question about it reached the annotator.
     """
     from flows.sample.truth import known_entities, true_mask
+
+    pictures = {entity.image for entity in known_entities()}
 
     questions_at, masks_at = ask.place(run), annotate.place(run)
     if questions_at is None or masks_at is None or not masks_at.finished:
@@ -77,6 +80,7 @@ def mask_quality(run: Run) -> dict[str, Any]:
         for image in annotation.images:
             truth = true_mask(image.image, question.answer)
             if truth is None:
+                wrong += image.image in pictures
                 continue
             mask = decode_rle(image.rle)
             own = mask_iou(mask, truth)

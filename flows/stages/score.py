@@ -74,19 +74,28 @@ def task_for(text: str, config: Config) -> Task:
 
 
 def places(task: Task) -> dict[str, StageDir]:
-    """Where each segmenter's predictions lie."""
+    """Where each segmenter's predictions lie, by its label in the report, in the configuration's order."""
     from flows.wiring import index_digest
     from inference.predict import VERSION
     from inference.segmenters.registry import segmenter_key
 
     search = index_digest(task.run) if task.run is not None else ""
-    found = {}
+    found: dict[str, StageDir] = {}
     for name in task.config.score.segmenters:
         told = segmenter_key(name, task.config, weights_dir=task.weights, search=search)
         told["cutoff_lag_days"] = task.config.score.cutoff_lag_days
         key = stage_key("predict", VERSION, told, [task.digest])
-        found[name] = task.home.predictions(task.name, name, key)
+        label = label_of(name)
+        if label in found:
+            raise ConfigError(f"two segmenters are called '{label}': rename one of the files")
+        found[label] = task.home.predictions(task.name, label, key)
     return found
+
+
+def label_of(name: str) -> str:
+    """The name a segmenter has in reports: files are called by their own name, not by where they lie here."""
+    head, colon, rest = name.partition(":")
+    return f"files:{Path(rest).name}" if colon and head == "files" else name
 
 
 def place(task: Task) -> Path | None:
@@ -127,7 +136,8 @@ def do_task(task: Task) -> Done:
         raise ConfigError("no segmenter is named: set [score] segmenters or give --segmenter")
     predictions = places(task)
     fresh = False
-    for name, where in predictions.items():
+    for name in task.config.score.segmenters:
+        where = predictions[label_of(name)]
         if not where.finished:
             fresh = True
             with where.lock():
