@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from engine.news.deps import NewsDeps
     from engine.questions.ask import AskDeps
     from engine.web.search.local import LocalIndex
+    from engine.web.search.pages import ReadPage
+    from engine.web.search.registry import SearchSet
     from inference.segmenters.deps import InferenceDeps
     from segmentation.annotate import AnnotateDeps
 
@@ -77,25 +79,56 @@ def annotate_deps(run: Run) -> AnnotateDeps:
 
 @asynccontextmanager
 async def inference_deps(config: Config, home: Home, run: Run | None, *, name: str) -> AsyncIterator[InferenceDeps]:
-    """What the segmenter `name` may use: search over the window's own news, the chat model, the weights' folder."""
+    """What the segmenter `name` may use: the searches of `[rose] search`, the chat model, the weights' folder."""
     from inference.segmenters.deps import InferenceDeps
 
     wrapped = name.startswith(("rose:", "search-chat:"))
     async with AsyncExitStack() as stack:
-        search = _local_index(run) if run is not None and wrapped and "local" in config.rose.search else None
-        if search is not None:
-            stack.callback(search.close)
+        search = await _searches(config, home, run, stack) if wrapped else None
         chat = None
         if config.llm.model and openai_key():
             chat = await stack.enter_async_context(_chat(config, home))
         told = config.annotate.weights_dir
         yield InferenceDeps(
-            search=search,
+            search=search.search if search else None,
+            image_entities=search.entities if search else None,
             chat=chat,
             search_chat=chat,
             vision_chat=chat if config.llm.sees_images else None,
             weights_dir=config.resolve(told) if told else home.weights,
         )
+
+
+async def _searches(config: Config, home: Home, run: Run | None, stack: AsyncExitStack) -> SearchSet:
+    """The providers in the configuration's order: the local index over the window's news, services with their keys.
+    What services answer is recorded, so that a finished evaluation can be repeated without them."""
+    from engine.web.client import WebClient
+    from engine.web.search.registry import BRAVE_KEY, GOOGLE_KEY, SearchSet
+
+    local = _local_index(run) if run is not None and "local" in config.rose.search else None
+    if local is not None:
+        stack.callback(local.close)
+    fetcher = None
+    if set(config.rose.search) != {"local"}:
+        fetcher = await stack.enter_async_context(WebClient(config.collect, cache=home.cache("http")))
+    searches = SearchSet(
+        config.rose,
+        local=local,
+        secrets={key: os.environ[key] for key in (BRAVE_KEY, GOOGLE_KEY) if os.environ.get(key)},
+        cache=home.cache("search"),
+        fetcher=fetcher,
+        read=_read_page if fetcher is not None else None,
+        agent=config.collect.user_agent,
+    )
+    return await stack.enter_async_context(searches)
+
+
+def _read_page(body: bytes, url: str) -> ReadPage | None:
+    """Pages that a search found are read by the collect stage's own extraction."""
+    from engine.news.extract import read_article
+    from engine.web.search.pages import page_of_article
+
+    return page_of_article(read_article(body, url)[0])
 
 
 def _chat(config: Config, home: Home, section: LlmSection | None = None) -> OpenAIChat:
