@@ -39,7 +39,7 @@ class PortableDetector:
     """The portable `Detector`. `people` may be shared with the portable mask model, so that faces are found once."""
 
     name = "portable"
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
 
     def __init__(self, people: PeopleFinder | None = None, *, box_threshold: float = 0.35) -> None:
         self.people = people or PeopleFinder()

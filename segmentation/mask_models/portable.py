@@ -29,7 +29,7 @@ class PortableMasker:
     """The portable mask model. One instance may be shared by threads; it works on one image at a time."""
 
     name = "portable"
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
     SIDE_PX: ClassVar[int] = 400
     CHECK_SIDE_PX: ClassVar[int] = 224
     ROUNDS: ClassVar[int] = 4
@@ -157,7 +157,7 @@ def _enlarge(mask: Mask, height: int, width: int) -> Mask:
 
 
 def _contrast(image: Image, mask: Mask) -> float:
-    """1 minus the overlap (Bhattacharyya) of the colours inside the mask and those in a ring around it."""
+    """Hellinger's distance of the colours inside the mask to those in a ring around it, 0 to 1."""
     import cv2
 
     if not mask.any():
@@ -171,4 +171,4 @@ def _contrast(image: Image, mask: Mask) -> float:
         counts = cv2.calcHist([lab], [0, 1, 2], part.astype(np.uint8), [8, 12, 12], [0, 256] * 3).ravel()
         histograms.append(counts / max(1.0, float(counts.sum())))
     overlap = float(np.sqrt(histograms[0] * histograms[1]).sum())
-    return float(min(1.0, max(0.0, 1.0 - overlap)))
+    return float(np.sqrt(min(1.0, max(0.0, 1.0 - overlap))))
