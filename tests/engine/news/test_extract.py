@@ -163,7 +163,13 @@ def test_what_is_no_article(url: str, head: str, body: str, code: Code | None) -
 
 
 def test_a_long_free_story_about_cookies_is_an_article() -> None:
-    body = story("bridge") * 3 + "<p>The ministry said: we use cookies. Subscribe to continue reading, it joked.</p>"
+    body = (
+        story("bridge")
+        + story("ferry")
+        + story("lock")
+        + story("pier")
+        + "<p>The ministry said: we use cookies. Subscribe to continue reading, it joked.</p>"
+    )
     assert read(html(body=body)).problem is None
 
 
