@@ -68,12 +68,15 @@ def _row(one: Scored, split: str, part: str, flags: Flags, convention: Conventio
         FAILURES[kind]: int(np.count_nonzero(units.failure == kind))
         for kind in sorted(set(units.failure[units.status == STATUS.index("failed")].tolist()))
     }
-    figures = _figures(units, convention, resampler, everything=True)
+    intervals = one.kind == "segmenter"
+    figures = _figures(units, convention, resampler, everything=True, intervals=intervals)
     for other in CONVENTIONS:
         if other != convention:
-            found = _figures(units, other, resampler, everything=False)
+            found = _figures(units, other, resampler, everything=False, intervals=intervals)
             figures.update({f"{other}:{name}": value for name, value in found.items()})
-    strict = _figures(units.strict(), convention, resampler, everything=False) if lost.any() else {}
+    strict = {}
+    if lost.any():
+        strict = _figures(units.strict(), convention, resampler, everything=False, intervals=intervals)
     return ScoreRow(
         segmenter=one.name,
         kind=one.kind,
@@ -91,12 +94,15 @@ def _row(one: Scored, split: str, part: str, flags: Flags, convention: Conventio
     )
 
 
-def _figures(units: Units, convention: Convention, resampler: Resampler, *, everything: bool) -> dict[str, Estimate]:
+def _figures(
+    units: Units, convention: Convention, resampler: Resampler, *, everything: bool, intervals: bool
+) -> dict[str, Estimate]:
     effective = CONVENTIONS[convention](units)
     columns = {name: sums(found, effective) for name, found in METRICS.items() if everything or found.headline}
     # a metric that has nothing to count in this data is left out, but for the headline ones
     columns = {name: pair for name, pair in columns.items() if pair[1].any() or METRICS[name].headline}
-    return dict(zip(columns, resampler.estimates(units.sample, list(columns.values())), strict=True))
+    found = resampler.estimates(units.sample, list(columns.values()), intervals=intervals)
+    return dict(zip(columns, found, strict=True))
 
 
 def comparisons(scored: Sequence[Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:
