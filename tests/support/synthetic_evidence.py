@@ -85,22 +85,34 @@ class Recorded:
         return bind(scene, witnesses=witnesses, min_margin=min_margin)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The portable annotator's parts, which share one finder of people."""
+
+    detector: PortableDetector
+    masker: PortableMasker
+    embedder: PortableEmbedder
+
+    @classmethod
+    def make(cls) -> Parts:
+        detector = PortableDetector()
+        return cls(detector, PortableMasker(detector.people), PortableEmbedder())
+
+
 def record(count: int, *, seed: int = 0) -> dict[str, Any]:
-    """Run the portable annotator's parts over `count` scenes. Scenes that name two alike are left out."""
-    detector = PortableDetector()
-    masker = PortableMasker(detector.people)
-    embedder = PortableEmbedder()
+    """Run the parts over `count` scenes. Scenes that name two alike are left out."""
+    parts = Parts.make()
     rows = []
     for made in scenes(count, seed):
         if len({item.name for item in made.entities}) == len(made.entities):
-            rows.append(_record(made, detector, masker, embedder))
+            rows.append(record_scene(made, parts))
             sys.stderr.write(f"\r{len(rows)}")
     return {"versions": versions(), "scenes": rows}
 
 
-def _record(
-    made: Made, detector: PortableDetector, masker: PortableMasker, embedder: PortableEmbedder
-) -> dict[str, Any]:
+def record_scene(made: Made, parts: Parts) -> dict[str, Any]:
+    """What the parts find in one scene, as JSON values."""
+    detector, masker, embedder = parts.detector, parts.masker, parts.embedder
     named = tuple(
         Named(
             Entity(name=item.name, type=item.type, phrase=item.phrase, position=item.position, order=number),
