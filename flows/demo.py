@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.config import load_config
+from engine.core.errors import TerminalError
 from engine.core.geometry import mask_iou
 from engine.core.masks import decode_rle
 from engine.core.schema import Annotation, Question
@@ -44,6 +45,10 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
         else:
             console.say(f"sample week {run.window.first} to {run.window.last}: three made-up publishers on loopback")
             run_flow(run, config=config, overrides=overrides)
+            if not all_done(run):
+                raise TerminalError(
+                    "the demo's stages are not all there after the run: was the program changed meanwhile?"
+                )
             console.say(f"finished in {time.monotonic() - started:.0f} s")
     quality = mask_quality(run)
     if as_json:
