@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import struct
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,9 @@ from engine.core.errors import TerminalError
 
 if TYPE_CHECKING:
     from datasets import Features
+
+#: Bytes of Arrow data that are mapped at a time.
+SLICE_BYTES = 100_000_000
 
 
 def row_digest(row: Mapping[str, Any]) -> bytes:
@@ -102,21 +105,33 @@ def _compare_empty(folder: Path, *, config: str, split: str, features: Features)
 def loaded(folder: Path, *, config: str, split: str) -> Iterator[tuple[Features, Iterable[dict[str, Any]]]]:
     """Features and rows (pictures as bytes) of a local folder, through `load_dataset` with a cache of its own."""
     import datasets
+    import pyarrow.dataset as pads
+
+    # without it pyarrow keeps what it has read of a shard until the shard's end
+    plain = pads.ParquetFragmentScanOptions(pre_buffer=False)
+
+    def load(part: str) -> Any:
+        try:
+            return datasets.load_dataset(str(folder), config, split=part, cache_dir=cache, fragment_scan_options=plain)
+        except Exception as error:
+            raise TerminalError(f"{folder}, config {config}: load_dataset failed: {error}") from error
 
     # beside the folder: the temporary directory of a machine may be too small for a snapshot
     with tempfile.TemporaryDirectory(prefix=".tmp-readback-", dir=folder.parent) as cache, _quiet():
-        try:
-            data = datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
-        except Exception as error:
-            raise TerminalError(f"{folder}, config {config}: load_dataset failed: {error}") from error
-        yield data.features, _rows(data)
+        data = load(split)
+        yield data.features, _rows(data, load, split)
         # the memory map holds the cache's files open
         del data
 
 
-def _rows(data: Any) -> Iterator[dict[str, Any]]:
-    for table in data.with_format("arrow").iter(batch_size=8):
-        yield from table.to_pylist()
+def _rows(data: Any, load: Callable[[str], Any], split: str) -> Iterator[dict[str, Any]]:
+    """Rows in slices that are mapped one at a time: the pages of a mapped file count as memory once they were read."""
+    count = len(data)
+    step = max(1, SLICE_BYTES * count // max(1, int(data.data.nbytes)))
+    for start in range(0, count, step):
+        part = data if step >= count else load(f"{split}[{start}:{min(start + step, count)}]")
+        for table in part.with_format("arrow").iter(batch_size=8):
+            yield from table.to_pylist()
 
 
 @contextlib.contextmanager

@@ -187,18 +187,19 @@ def _check_mask(item: dict[str, Any] | None, n: int, size: tuple[int, int], out:
         out.notes.append((Kind.MASK_BROKEN, f"mask {n} cannot be decoded: {error}"))
         return
     mode, form, told = picture.mode, picture.format, picture.size
-    pixels = np.asarray(picture)
     if told != size:
         out.notes.append((Kind.MASK_SIZE, f"mask {n} is {told[0]}x{told[1]}, its image {size[0]}x{size[1]}"))
     if form != "PNG" or mode not in ("L", "1"):
         out.notes.append((Kind.MASK_MODE, f"mask {n} is {form} of mode {mode}, not an 8-bit or 1-bit PNG"))
         if mode not in ("L", "1"):
             return
-    mask = pixels > 127 if mode == "L" else pixels.astype(bool)
-    # two comparisons over bytes are cheaper than sorting out the distinct values
-    if mode == "L" and not bool(((pixels == 0) | (pixels == 255)).all()):
+    # counting grey values is cheaper than comparing arrays
+    counts = picture.histogram()
+    if sum(counts[1:255]):
         out.notes.append((Kind.MASK_MODE, f"mask {n} was not binary: it has values between 0 and 255"))
-    if not mask.any():
+    pixels = np.asarray(picture)
+    mask = pixels > 127 if mode == "L" else pixels.astype(bool)
+    if not counts[255] and not mask.any():
         out.notes.append((Kind.MASK_EMPTY, f"mask {n} is empty"))
     out.masks.append(mask_digest(mask))
 
