@@ -243,12 +243,17 @@ def _fetch_folder(hub: HubSpec, weights_dir: Path, setting: str) -> Path:
 
     def download() -> str:
         # One format of the weights is enough, and never a pickle where safetensors are offered.
-        texts = ["*.json", "*.txt", "*.model"]
-        place = {"revision": revision, "cache_dir": weights_dir / "hub"}
-        path = snapshot_download(hub.repo, allow_patterns=[*texts, "*.safetensors"], **place)
-        if not list(Path(path).glob("*.safetensors")):
-            path = snapshot_download(hub.repo, allow_patterns=[*texts, "*.bin"], **place)
-        return str(path)
+        path = ""
+        for pattern in ("*.safetensors", "*.bin"):
+            path = snapshot_download(
+                hub.repo,
+                revision=revision,
+                cache_dir=weights_dir / "hub",
+                allow_patterns=["*.json", "*.txt", "*.model", pattern],
+            )
+            if list(Path(path).glob(pattern)):
+                break
+        return path
 
     return _ask_hub(
         download,
