@@ -18,7 +18,7 @@ from engine.news.domains import domain_of
         ("", "https://x.example/news/health/a", "", "Society"),
         ("Opinion", "https://x.example/a", "", "unknown"),
         ("", "https://x.example/sport", "", "unknown"),
-        ("", "https://x.example/a", "The coach praised the striker; the team won the match and the league title.", "Sports"),
+        ("", "https://x.example/a", "The coach praised the striker; the team won the league title.", "Sports"),
         ("", "https://x.example/a", "Parliament passed the bill; the minister and the opposition voted.", "Politics"),
         ("", "https://x.example/a", "A short note of nothing in particular.", "unknown"),
     ],
