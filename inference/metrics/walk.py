@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 
 from engine.core.errors import ConfigError
 from engine.core.geometry import Mask
@@ -21,7 +22,8 @@ from inference.metrics.counts import Counts, Prepared, count_rle, nothing, prepa
 from inference.metrics.join import Joiner
 from inference.metrics.units import FAILED, FAILURES, MISSING, SCORED, Tally
 
-AHEAD = 8
+#: samples per job, and jobs ahead of the one that is waited for
+BATCH, AHEAD = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +107,14 @@ class Walk:
     def _counted(
         self, jobs: Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]
     ) -> Iterator[tuple[_Result, int]]:
-        waiting: deque[tuple[Future[_Result], int]] = deque()
+        waiting: deque[Future[list[tuple[_Result, int]]]] = deque()
         with ThreadPoolExecutor(max_workers=max(1, self.workers), thread_name_prefix="score") as pool:
-            for sample, place, found in jobs:
-                waiting.append((pool.submit(self._count_sample, sample, found), place))
+            while batch := list(islice(jobs, BATCH)):
+                waiting.append(pool.submit(self._count_batch, batch))
                 if len(waiting) > AHEAD:
-                    future, index = waiting.popleft()
-                    yield future.result(), index
+                    yield from waiting.popleft().result()
             while waiting:
-                future, index = waiting.popleft()
-                yield future.result(), index
+                yield from waiting.popleft().result()
 
     def _late(self, benchmark: Benchmark) -> None:
         late = {joiner.name: joiner.left() for joiner in self.joiners}
@@ -168,6 +168,11 @@ class Walk:
             self.models[name] = prediction.models
 
     # -- one sample, in a thread
+
+    def _count_batch(
+        self, batch: list[tuple[BenchmarkSample, int, list[Prediction | None]]]
+    ) -> list[tuple[_Result, int]]:
+        return [(self._count_sample(sample, found), place) for sample, place, found in batch]
 
     def _count_sample(self, sample: BenchmarkSample, found: list[Prediction | None]) -> _Result:
         result = _Result()
