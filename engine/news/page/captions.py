@@ -35,9 +35,17 @@ def caption_near(image: Any) -> tuple[str, str]:
     block = _block(image)
     if block is None:
         return _clip(image.get("data-caption") or ""), ""
+    caption, credit = caption_of(block)
+    if not caption and (said := image.get("data-caption")):
+        return _clip(said), credit or credit_of(said)
+    return caption, credit
+
+
+def caption_of(block: Any) -> tuple[str, str]:
+    """(caption, credit) that a figure or block holds."""
     credit = next((text for node in block.xpath(f".//*[{_CREDIT_CLASS}]") if (text := text_of(node))), "")
     captions = block.xpath(".//figcaption") or block.xpath(f".//*[{_CAPTION_CLASS}]")
-    caption = next((text for node in captions if (text := text_of(node))), "") or (image.get("data-caption") or "")
+    caption = next((text for node in captions if (text := text_of(node))), "")
     return _clip(caption), _clip(credit_of(credit) or credit) if credit else credit_of(caption)
 
 

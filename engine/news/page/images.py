@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from engine.core.schema import ImageClaim
-from engine.news.page.captions import caption_near, credit_of, licence_of
+from engine.news.page.captions import caption_near, caption_of, credit_of, licence_of
 from engine.news.page.jsonld import Structured, strings
 from engine.news.page.pictures import fold_key, is_never_a_photo, largest, size_in, width_in_url
 from engine.web.urls import join
@@ -53,7 +53,7 @@ def page_images(tree: Any, url: str, *, metas: Mapping[str, str], data: Structur
         key = fold_key(claim.url)
         if key in found:
             found[key] = _merge(found[key], claim, keep_url=True)
-    lead = _lead(found, structured, metas, url)
+    lead = _lead(found, structured, metas, url, orphan=_orphan_caption(tree))
     rest = [claim for key, claim in found.items() if lead is None or key != fold_key(lead.url)]
     if lead is None:
         first = rest[0].model_copy(update={"role": "lead"}) if rest else None
@@ -64,7 +64,12 @@ def page_images(tree: Any, url: str, *, metas: Mapping[str, str], data: Structur
 
 
 def _lead(
-    found: Mapping[str, ImageClaim], structured: list[ImageClaim], metas: Mapping[str, str], url: str
+    found: Mapping[str, ImageClaim],
+    structured: list[ImageClaim],
+    metas: Mapping[str, str],
+    url: str,
+    *,
+    orphan: tuple[str, str],
 ) -> ImageClaim | None:
     shared = [claim for claim in (_shared(metas, url, "og"), _shared(metas, url, "twitter")) if claim is not None]
     for claim in [*shared, *structured]:
@@ -75,7 +80,23 @@ def _lead(
     if found and any(claim.caption for claim in found.values()):
         return None
     first = next(iter([*structured, *shared]), None)
-    return first.model_copy(update={"role": "lead"}) if first is not None else None
+    if first is None:
+        return None
+    caption, credit = ("", "") if first.caption else orphan
+    return first.model_copy(
+        update={"role": "lead", "caption": first.caption or caption, "credit": first.credit or credit}
+    )
+
+
+def _orphan_caption(tree: Any) -> tuple[str, str]:
+    """(caption, credit) of the one figure whose picture a script will put in: it is that of the lead picture, which the
+    meta tags name. Where several figures are empty, it is not known whose caption is whose."""
+    figures = [
+        node
+        for node in tree.xpath("//figure | //*[contains(concat(' ',@class,' '),' wp-caption ')]")
+        if next(node.iter("img", "video", "iframe"), None) is None and not _outside(node)
+    ]
+    return caption_of(figures[0]) if len(figures) == 1 else ("", "")
 
 
 def _shared(metas: Mapping[str, str], url: str, kind: Literal["og", "twitter"]) -> ImageClaim | None:
@@ -168,6 +189,9 @@ def story_root(tree: Any) -> Any:
         outer = outer.getparent()
         if outer.tag in ("article", "main") and not outer.xpath(".//article[count(.//p) > 2][2]"):
             best = outer
+    # the lead picture often stands above the element that holds the text
+    while next(best.iter("img", "amp-img"), None) is None and best.getparent().tag not in ("body", "html"):
+        best = best.getparent()
     return best
 
 
@@ -197,11 +221,13 @@ def _best_source(image: Any, url: str) -> tuple[str, int | None]:
 
 
 def _outside(node: Any) -> bool:
+    """Whether an element belongs to the frame of the page. What holds the headline does not, whatever its class."""
     current = node
     while current is not None and current.tag not in ("body", "html"):
         if current.tag in ("aside", "footer", "nav") or (current.tag == "header" and current.getparent().tag == "body"):
             return True
-        if current.tag != "img" and _OUTSIDE.search(f"{current.get('class') or ''} {current.get('id') or ''}"):
+        named = f"{current.get('class') or ''} {current.get('id') or ''}"
+        if current.tag != "img" and _OUTSIDE.search(named) and not current.xpath(".//h1"):
             return True
         current = current.getparent()
     return False

@@ -143,6 +143,23 @@ def test_a_story_cut_into_containers_is_read_whole() -> None:
     assert "Buy now" not in text
 
 
+def test_a_lead_picture_keeps_its_caption_where_the_frame_or_a_script_holds_it() -> None:
+    meta = '<meta property="og:image" content="https://img.example/lead.jpg">'
+    framed = f'<html><head>{meta}</head><body><div class="page-ad-margins"><h1>Bridge opens</h1><figure><img src="https://img.example/lead.jpg?w=600"><figcaption>The mayor</figcaption></figure><article>{story("bridge")}</article></div></body></html>'
+    scripted = html(
+        meta,
+        f'<figure><div data-lazy="1"></div><figcaption>The mayor. Photo: A. Reed</figcaption></figure>{story("bridge")}',
+    )
+    for body, caption in ((framed, "The mayor"), (scripted, "The mayor. Photo: A. Reed")):
+        (claim,) = read(body).images
+        assert (claim.role, claim.caption) == ("lead", caption)
+    two = html(
+        meta,
+        f"<figure><figcaption>One</figcaption></figure><figure><figcaption>Two</figcaption></figure>{story('bridge')}",
+    )
+    assert read(two).images[0].caption == ""
+
+
 @pytest.mark.parametrize(
     ("url", "head", "body", "code"),
     [
