@@ -132,7 +132,8 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         funnel=funnel(run),
         rejected=dropped,
         revision=revision,
-        supersedes=f"{there.name}@{there.revision}" if there is not None else None,
+        previous=folder(run) if there is not None else None,
+        because="made anew from other input or settings",
         earlier=list(earlier(run)),
     )
 
