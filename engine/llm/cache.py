@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any
 
 from engine.core.protocols import ChatReply, ChatRequest
 from engine.core.schema import canonical_json
-from engine.core.store import sha256_bytes, write_atomic
+from engine.core.store import sha256_bytes
+from engine.core.store.files import TEMPORARY, disk_error
 
 #: Raised when the meaning of a stored reply changes.
 CACHE_VERSION = 1
@@ -61,4 +63,20 @@ class ReplyCache:
         """Store a reply and the server's own body. Raises `TerminalError` where the disk says no."""
         told = {"reply": asdict(reply), "raw": raw}
         # lone surrogates in a raw body stay readable as ASCII escapes
-        write_atomic(self.path(digest), json.dumps(told, sort_keys=True).encode("ascii"))
+        _write(self.path(digest), json.dumps(told, sort_keys=True).encode("ascii"))
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, and at once: no fsync, which would hold up every reply by what the disk needs.
+
+    A killed process loses nothing by that. A machine that loses power may lose the last replies; a file that is then
+    empty or torn counts as absent and is asked for again.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise disk_error(path, error) from error

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from engine.core.config import LlmSection
 from engine.core.errors import ConfigError, NestError, QuotaExhausted, TransientError
@@ -89,7 +90,9 @@ class OpenAIChat(Asking):
         self._flights[digest] = flight
         try:
             async with self._slots:
-                reply = await self._ask(request, digest)
+                reply, raw = await self._ask(request)
+                if reply.status in STORED:
+                    self.cache.put(digest, reply, raw=raw)
             flight.set_result(reply)
             return reply
         except BaseException as error:
@@ -101,7 +104,7 @@ class OpenAIChat(Asking):
         finally:
             del self._flights[digest]
 
-    async def _ask(self, request: ChatRequest, digest: str) -> ChatReply:
+    async def _ask(self, request: ChatRequest) -> tuple[ChatReply, dict[str, Any] | None]:
         loop = asyncio.get_running_loop()
         started = loop.time()
         good_before = self._good_answers
@@ -114,11 +117,10 @@ class OpenAIChat(Asking):
                 reply = self._reply(request, outcome)
                 if reply.status in STORED:
                     self._good_answers += 1
-                    await asyncio.to_thread(self.cache.put, digest, reply, raw=answer.json())
-                    return reply
+                    return reply, answer.json()
                 hollow += 1
                 if hollow >= EMPTY_TRIES:
-                    return reply
+                    return reply, None
                 advice = Advice("retry", None, "server", outcome.detail)
             elif answer.status == 0:
                 advice = Advice("retry", None, "unreachable", answer.body.decode("utf-8", "replace"))
@@ -129,9 +131,9 @@ class OpenAIChat(Asking):
                     continue
                 advice = replace(advice, action="stop_item")
             if advice.action == "shorten":
-                return ChatReply("too_long", detail=advice.message, model=self.name)
+                return ChatReply("too_long", detail=advice.message, model=self.name), None
             if advice.action == "stop_item":
-                return ChatReply("error", detail=f"HTTP {answer.status}: {advice.message}", model=self.name)
+                return ChatReply("error", detail=f"HTTP {answer.status}: {advice.message}", model=self.name), None
             if advice.action == "stop":
                 raise self._stop(advice)
             wait = backoff_s(attempt, first_s=self.config.backoff_s, jitter=random.random())
@@ -139,7 +141,7 @@ class OpenAIChat(Asking):
             attempt += 1
             impatient = self._impatient(advice, wait, started=started, tries=attempt, healthy=good_before)
             if impatient is not None:
-                return impatient
+                return impatient, None
             if advice.why == "limit":
                 self._not_before = max(self._not_before, loop.time() + wait)
             await self._sleep(wait)
