@@ -39,12 +39,29 @@ def openai_key() -> str | None:
 
 @asynccontextmanager
 async def news_deps(run: Run) -> AsyncIterator[NewsDeps]:
-    """The guarded web client with its cache, and the blobs."""
+    """The guarded web client with its cache, the blobs, what the harvest remembered, and photos known from before."""
     from engine.news.deps import NewsDeps
+    from engine.news.harvest import Harvested
     from engine.web.client import WebClient
 
     async with WebClient(run.config.collect, cache=run.home.cache("http")) as client:
-        yield NewsDeps(fetcher=client, blobs=run.home.blobs)
+        yield NewsDeps(
+            fetcher=client, blobs=run.home.blobs, memory=Harvested(run.home.harvest), known_photos=_known_photos(run)
+        )
+
+
+def _known_photos(run: Run) -> tuple[str, ...]:
+    """Perceptual hashes of photos in snapshots of earlier windows: an image like one of them is archive material."""
+    from flows.stages.snapshot import earlier
+
+    found: set[str] = set()
+    for folder in earlier(run):
+        import pyarrow.parquet as pq
+
+        for path in sorted((folder / "provenance").glob("*.parquet")):
+            for row in pq.read_table(path, columns=["image_phashes"]).to_pylist():
+                found.update(value for value in row["image_phashes"] if value)
+    return tuple(sorted(found))
 
 
 @asynccontextmanager

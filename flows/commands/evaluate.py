@@ -1,17 +1,22 @@
-"""Commands that score: score and report."""
+"""Commands that score and quote: score, report, cite, replay."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from engine.core.errors import ConfigError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 
 
 def register(app: typer.Typer) -> None:
     app.command()(score)
+    app.command()(report)
+    app.command()(cite)
+    app.command()(replay)
 
 
 def score(
@@ -34,10 +39,15 @@ def score(
     """Run segmenters over a dataset, or take predictions from files, and score them."""
     from flows.stages import score as stage
 
-    names = [*(segmenter or ()), *(f"files:{path}" for path in predictions or ())]
+    names = [*(segmenter or ()), *(f"files:{Path(path).absolute()}" for path in predictions or ())]
     overrides: dict[str, Any] = {"score.segmenters": names} if names else {}
     settings = config_of(config, overrides)
     task = _task(dataset, settings)
+    for path in predictions or ():
+        if Path(path).suffix == ".parquet":
+            from inference.metrics.submission import require_valid
+
+            require_valid(Path(path), task.open())
     found = stage.places(task)
     if dry_run:
         for name, where in found.items():
@@ -58,9 +68,6 @@ def score(
 
 def _task(dataset: str, settings: Any) -> Any:
     """A window or snapshot of this home with its own news to search, else any benchmark."""
-    from pathlib import Path
-
-    from engine.core.errors import ConfigError
     from engine.core.windows import parse_window
     from flows.run import run_for
     from flows.stages import score as stage
@@ -74,3 +81,96 @@ def _task(dataset: str, settings: Any) -> Any:
         if task is not None:
             return task
     return stage.task_for(dataset, settings)
+
+
+def report(
+    dataset: Annotated[str | None, typer.Argument(help="Window or snapshot whose score table is printed.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Write the leaderboard over all scored windows.")] = False,
+    anchors: Annotated[
+        list[str] | None,
+        typer.Option("--anchor", help="A frozen segmenter that scores every window; may be given again."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the leaderboard; default: <home>/leaderboard.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a window's score table, or write the leaderboard over time."""
+    from flows.stages import score as stage
+
+    settings = config_of(config)
+    if every:
+        from engine.core.store import Home
+        from inference.report.leaderboard import write_leaderboard
+
+        home = Home(settings.home)
+        found = stage.latest_reports(home)
+        target = out or home.root / "leaderboard"
+        write_leaderboard(found, target, anchors=tuple(anchors or ()))
+        if as_json:
+            print_json({"windows": [item.window for item in found], "folder": str(target)})
+        else:
+            console.say(f"leaderboard over {len(found)} windows: {target}")
+        return
+    if dataset is None:
+        raise ConfigError("say which window, or give --all")
+    place = stage.place(_task(dataset, settings))
+    if stage.read_report(place) is None:
+        raise ConfigError(f"{dataset} has no report of this configuration: run 'nest score {dataset}'")
+    if as_json:
+        print_json({"report": str(place), "scores": stage.figures(place)})
+    else:
+        console.out(stage.table(place))
+        console.say(f"report    {place}/report.html")
+
+
+def cite(
+    dataset: Annotated[str, typer.Argument(help="Window or snapshot, or a report.json.")],
+    config: ConfigOption = None,
+) -> None:
+    """Print the methods paragraph, a LaTeX table and BibTeX for a scored window."""
+    from flows.stages import score as stage
+    from inference.report.cite import bibtex, latex, methods
+    from inference.report.publish import read_report
+
+    path = Path(dataset)
+    if path.suffix == ".json" and path.is_file():
+        found = read_report(path)
+    else:
+        place = stage.place(_task(dataset, config_of(config)))
+        told = stage.read_report(place)
+        if told is None:
+            raise ConfigError(f"{dataset} has no report of this configuration: run 'nest score {dataset}'")
+        found = told
+    console.out("\n\n".join([methods(found), latex(found), bibtex(found)]))
+
+
+def replay(
+    text: Annotated[str, typer.Argument(metavar="STRING", help="The score string of a report.")],
+    published: Annotated[Path, typer.Option("--published", help="Folder with report.json and predictions.")],
+    dataset: Annotated[str, typer.Option("--data", help="The snapshot: window, folder or OWNER/NAME@REVISION.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score published predictions again and compare every figure with the published ones."""
+    from engine.core.store import Home
+    from inference.benchmarks.registry import open_benchmark
+    from inference.report.cite import replay as again
+    from inference.report.publish import read_published
+
+    home = Home(config_of(config).home)
+    stored = read_published(published)
+    benchmark = open_benchmark(dataset, snapshots=home.snapshot("x").parent)
+    done = again(text, stored.report, benchmark, stored.predictions())
+    equal = not done.differences
+    if as_json:
+        print_json({"equal": equal, "differences": list(done.differences), "removed": list(done.removed)})
+    else:
+        for line in done.differences:
+            console.out(line)
+        if done.removed:
+            console.out(f"rows removed since: {', '.join(done.removed)}")
+        console.say("the same digits" if equal else f"{len(done.differences)} figures differ")
+    if not equal:
+        raise typer.Exit(1)

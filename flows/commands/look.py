@@ -58,8 +58,16 @@ def sources(
     if as_json:
         print_json([source.model_dump(mode="json") for source in found])
         return
-    rows = [["name", "type", "publisher", "address"]]
-    rows += [[s.name + (" (paused)" if s.paused else ""), s.type, s.publisher, s.url] for s in found]
+    from datetime import UTC, datetime
+
+    from engine.core.store import Home
+    from engine.news.harvest import health
+
+    states = {h.source: h for h in health(Home(settings.home).harvest, [s.name for s in found], now=datetime.now(UTC))}
+    rows = [["name", "type", "publisher", "harvest", "address"]]
+    for s in found:
+        told = "paused" if s.paused else states[s.name].state
+        rows.append([s.name, s.type, s.publisher, told, s.url])
     console.out(console.table(rows) if found else "no sources")
     next_step("nest sources check" if found else "nest init")
 

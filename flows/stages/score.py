@@ -183,6 +183,7 @@ def _chunks(benchmark: Benchmark, size: int) -> Iterator[list[BenchmarkSample]]:
 
 def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str, StageDir]) -> None:
     from inference.metrics.score import score
+    from inference.report.publish import publish
     from inference.report.write import write
 
     truths, notes = known_truth(task)
@@ -197,6 +198,7 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
     with committed_directory(where) as temporary:
         stored = {name: found.read(Prediction) for name, found in predictions.items()}
         write(report, temporary, benchmark=benchmark, predictions=stored, truths=truths)
+        publish(report, stored, temporary / "published")
 
 
 def known_truth(task: Task) -> tuple[dict[str, Any], Sequence[str]]:
@@ -227,3 +229,16 @@ def figures(where: Path | None) -> list[dict[str, Any]]:
     """The overall rows as plain values."""
     found = read_report(where)
     return [row.model_dump(mode="json") for row in found.rows if not row.split] if found else []
+
+
+def latest_reports(home: Home) -> list[ScoreReport]:
+    """One report per snapshot of the home, that of its present revision with the most segmenters; pilots left out."""
+    found = []
+    for folder in sorted((home.root / "reports").glob("NEST_*")):
+        reports = [told for path in sorted(folder.glob("*")) if (told := read_report(path)) is not None]
+        if "." in folder.name or not reports:
+            continue
+        built = snapshot.manifest(home.snapshot(folder.name))
+        present = [told for told in reports if built is None or told.revision == built.revision] or reports
+        found.append(max(present, key=lambda told: (len(told.segmenters), told.digest)))
+    return found
