@@ -15,8 +15,9 @@ from engine.core.protocols import Detection, DetectRequest
 from engine.core.schema import ModelRef
 from segmentation import features
 from segmentation.detectors import portable_things
-from segmentation.detectors.portable_faces import FaceFinder
+from segmentation.detectors.portable_faces import FaceFinder, image_digest
 from segmentation.mask_models.portable_people import PeopleFinder
+from segmentation.memo import Memo
 
 #: Nouns of people; a phrase is a person's if its last word (or the last before "in", "with", "of" ...) is one of them.
 PERSON_NOUNS = frozenset(
@@ -68,7 +69,7 @@ class PortableDetector:
             boxes: list[tuple[Box, float]] = []
             references = request.exemplars.get(phrase, ())
             if references:
-                scene = scene or features.take(request.image, side_px=features.SCENE_SIDE_PX)
+                scene = scene or _scene_of(request.image)
                 boxes = portable_things.by_reference(request.image, scene, references)
             if not boxes:
                 if salient is None:
@@ -81,12 +82,23 @@ class PortableDetector:
     def _salient(self, request: DetectRequest) -> list[tuple[Box, float]]:
         """What stands out and is not a person."""
         people = self.people.find(request.image)
-        boxes = portable_things.salient(request.image)
+        boxes = _salient_in.get(image_digest(request.image), lambda: portable_things.salient(request.image))
         return [
             (box, score)
             for box, score in boxes
             if all(person.box.intersection(box) < 0.5 * box.area for person in people)
         ]
+
+
+#: Features and salient boxes of the pictures that were looked at last.
+_scenes: Memo[features.Features] = Memo(
+    lambda found: found.descriptors.nbytes + found.points.nbytes, max_bytes=48_000_000
+)
+_salient_in: Memo[list[tuple[Box, float]]] = Memo(lambda found: 200 + 100 * len(found), max_bytes=1_000_000)
+
+
+def _scene_of(image: Image) -> features.Features:
+    return _scenes.get(image_digest(image), lambda: features.take(image, side_px=features.SCENE_SIDE_PX))
 
 
 def is_person(phrase: str) -> bool:

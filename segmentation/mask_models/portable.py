@@ -17,12 +17,16 @@ import numpy.typing as npt
 from engine.core.geometry import Box, Floats, Image, Mask, mask_iou
 from engine.core.protocols import Segmentation
 from engine.core.schema import ModelRef
+from segmentation.detectors.portable_faces import image_digest
 from segmentation.mask_models.portable_people import PeopleFinder, Person, shrink
 from segmentation.mask_models.portable_prior import PersonPrior
+from segmentation.memo import Memo
 
 Labels = npt.NDArray[np.uint8]
 _BACK, _FORE, _MAYBE_BACK, _MAYBE_FORE = 0, 1, 2, 3  # cv2.GC_BGD, GC_FGD, GC_PR_BGD, GC_PR_FGD
 _SEED = 20261130
+#: Masks of the boxes that were cut last: a segmenter, and ROSE around it, ask for the same box of the same picture.
+_known: Memo[Segmentation] = Memo(lambda found: found.mask.nbytes, max_bytes=48_000_000)
 
 
 class PortableMasker:
@@ -49,14 +53,15 @@ class PortableMasker:
         if not clipped:
             return []
         people = self.people.find(image)
+        digest = image_digest(image)
         with self._lock:
-            owners = [_owner(box, people) for box in clipped]
-            return [
-                self._one(image, box, [other for other in clipped if other is not box], owner)
-                for box, owner in zip(clipped, owners, strict=True)
-            ]
+            return [self._cut_once(image, digest, box, _owner(box, people)) for box in clipped]
 
-    def _one(self, image: Image, box: Box, others: list[Box], person: Person | None) -> Segmentation:
+    def _cut_once(self, image: Image, digest: bytes, box: Box, person: Person | None) -> Segmentation:
+        key = (self.people, digest, box, person.box if person is not None else None)
+        return _known.get(key, lambda: self._one(image, box, person))
+
+    def _one(self, image: Image, box: Box, person: Person | None) -> Segmentation:
         height, width = image.shape[:2]
         whole: Mask = np.zeros((height, width), bool)
         if box.width < 2 or box.height < 2:
@@ -73,6 +78,7 @@ class PortableMasker:
         small, _ = shrink(crop, self.SIDE_PX)
         stability = mask_iou(main, _enlarge(again, *main.shape)) if main.any() else 0.0
         whole[top : top + crop.shape[0], left : left + crop.shape[1]] = _enlarge(main, crop.shape[0], crop.shape[1])
+        whole.flags.writeable = False  # it is remembered
         return Segmentation(whole, _contrast(small, main), stability)
 
     def _cut(self, crop: Image, box: Box, region: Floats | None, *, side_px: int, widen: float) -> Mask:
