@@ -171,7 +171,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sides", default="100,300,1000,3000,6000")
     told = parser.parse_args(argv)
     sides = [int(side) for side in told.sides.split(",")]
-    print(json.dumps({"speed": speed(), "memory": memory(sides, told.rounds)}, indent=1))  # noqa: T201 - its purpose
+    print(json.dumps({"speed": speed(), "memory": memory(sides, told.rounds)}, indent=1))
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ from engine.core.store import Home
 
 async def round_over(config: Config, *, now: datetime | None = None) -> Any:
     """Ask every source once and add what is new to the harvest; returns `engine.news.harvest.HarvestReport`."""
-    from engine.news.harvest import harvest
-
     from engine.news.deps import NewsDeps
+    from engine.news.harvest import harvest
     from engine.web.client import WebClient
 
     if not config.source:
