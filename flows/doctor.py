@@ -145,7 +145,7 @@ def _annotator(config: Config) -> Iterator[Finding]:
     weights = config.resolve(config.annotate.weights_dir) if config.annotate.weights_dir else config.home / "weights"
     references = config.resolve(config.annotate.references) if config.annotate.references else None
     try:
-        annotator_key(config.annotate, weights_dir=weights, references=references)
+        annotator_key(config.annotate, weights_dir=weights, references=references, marks_model=config.llm.model)
     except NestError as error:
         yield Finding("bad", str(error), "")
     else:

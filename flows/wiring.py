@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from engine.core.config import Config, LlmSection
     from engine.core.store import Home
     from engine.llm.client import OpenAIChat
+    from engine.llm.ledger import Ledger
     from engine.news.deps import NewsDeps
     from engine.questions.ask import AskDeps
     from engine.web.search.local import LocalIndex
@@ -65,15 +66,17 @@ def _known_photos(run: Run) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def ask_deps(run: Run, articles: Sequence[Article]) -> AsyncIterator[AskDeps]:
+async def ask_deps(run: Run, articles: Sequence[Article], *, ledger: Ledger) -> AsyncIterator[AskDeps]:
     """The writer and the checks that the config names, with the chat models they need."""
     from engine.questions.deps import blind_llm, make_deps, needs_chat
 
     config = run.config
     async with AsyncExitStack() as stack:
-        chat = await stack.enter_async_context(_chat(config, run.home)) if needs_chat(config.ask) else None
+        chat = (
+            await stack.enter_async_context(_chat(config, run.home, ledger=ledger)) if needs_chat(config.ask) else None
+        )
         section = blind_llm(config.ask, config.llm)
-        blind = await stack.enter_async_context(_chat(config, run.home, section)) if section else None
+        blind = await stack.enter_async_context(_chat(config, run.home, section, ledger=ledger)) if section else None
         yield make_deps(config.ask, config.llm, chat=chat, blind=blind, blobs=run.home.blobs, articles=articles)
 
 
@@ -85,12 +88,19 @@ def annotate_deps(run: Run) -> AnnotateDeps:
 
     config, weights = run.config.annotate, run.weights
     references = FolderReferences(run.references) if run.references else None
+    chat = None
+    if config.marks:
+        from segmentation.binding.marks import on_loop
+
+        chat = _chat(run.config, run.home)
+        on_loop(chat.__aenter__())  # it lives as long as the models, which is as long as the process
     return AnnotateDeps(
         detector=make_detector(config, weights_dir=weights),
         mask_model=make_mask_model(config, weights_dir=weights),
         blobs=run.home.blobs,
         embedder=make_embedder(config, weights_dir=weights),
         references=references,
+        chat=chat,
     )
 
 
@@ -148,12 +158,19 @@ def _read_page(body: bytes, url: str) -> ReadPage | None:
     return page_of_article(read_article(body, url)[0])
 
 
-def _chat(config: Config, home: Home, section: LlmSection | None = None) -> OpenAIChat:
+def ledger_of(run: Run) -> Ledger:
+    """One ledger for all paid calls of a stage, so that a limit covers them together; the month's is in its folder."""
+    from engine.llm.ledger import Ledger
+
+    return Ledger.of(run.config.llm, run.home.root / "ledger")
+
+
+def _chat(config: Config, home: Home, section: LlmSection | None = None, *, ledger: Ledger | None = None) -> OpenAIChat:
     from engine.llm.client import OpenAIChat
     from engine.llm.ledger import Ledger
 
-    ledger = Ledger(home.root / "ledger")
-    return OpenAIChat(section or config.llm, api_key=openai_key(), cache=home.cache("llm"), ledger=ledger)
+    shared = ledger or Ledger.of(config.llm, home.root / "ledger")
+    return OpenAIChat(section or config.llm, api_key=openai_key(), cache=home.cache("llm"), ledger=shared)
 
 
 def index_digest(run: Run) -> str:

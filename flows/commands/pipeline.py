@@ -135,9 +135,17 @@ def _tell_plan(run: Run, *, as_json: bool) -> None:
     if as_json:
         print_json([{"stage": s.stage, "finished": s.finished, "wanted": s.wanted, "kept": s.kept} for s in found])
         return
+    from flows.stages.ask import estimates
+
     for state in found:
         word = "done" if state.finished else ("to do" if state.wanted else "not wanted")
         console.say(f"  {state.stage:<10} {word}" + (f"  ({state.kept} kept)" if state.finished and state.kept else ""))
+    for one in estimates(run):
+        money = "price unknown" if one.usd is None else f"about {one.usd:.2f} US dollars, at most {one.usd_most:.2f}"
+        console.say(
+            f"  ask would send {one.requests} requests ({one.answered} are paid already): "
+            f"about {one.tokens_in} tokens in, {one.tokens_out} out; {money}"
+        )
 
 
 def _stage_command(name: str) -> Any:

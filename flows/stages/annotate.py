@@ -28,7 +28,14 @@ def place(run: Run) -> StageDir | None:
     before = ask.place(run)
     if before is None or not before.finished:
         return None
-    config = {"annotate": annotator_key(run.config.annotate, weights_dir=run.weights, references=run.references)}
+    config = {
+        "annotate": annotator_key(
+            run.config.annotate,
+            weights_dir=run.weights,
+            references=run.references,
+            marks_model=run.config.llm.model if run.config.annotate.marks else "",
+        )
+    }
     return run.home.stage(run.window, "annotate", stage_key("annotate", VERSION, config, before.digests()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.schema import Article, Question
 from engine.core.store import StageDir, stage_key
@@ -12,6 +12,9 @@ from flows import console
 from flows.run import Run
 from flows.stages import collect
 from flows.stages.base import Done, batches, clock, done, split
+
+if TYPE_CHECKING:
+    from engine.llm.plan import Estimate
 
 
 def place(run: Run) -> StageDir | None:
@@ -43,13 +46,14 @@ def do(run: Run) -> Done:
 
 async def _ask(run: Run, where: StageDir) -> None:
     from engine.questions import ask
-    from flows.wiring import ask_deps
+    from flows.wiring import ask_deps, ledger_of
 
     started = time.monotonic()
     articles = collect.place(run).read(Article)
     shards = batches(articles, run.config.ask.batch_articles)
     missing = [index for index in range(len(shards)) if not where.shard_done(index)]
-    async with ask_deps(run, articles) as deps:
+    ledger = ledger_of(run)
+    async with ask_deps(run, articles, ledger=ledger) as deps:
         with console.bar("ask", len(articles)) as bar:
             bar.step(len(articles) - sum(len(shards[index]) for index in missing))
             for index in missing:
@@ -58,6 +62,25 @@ async def _ask(run: Run, where: StageDir) -> None:
                 where.commit_shard(index, kept, lost, run=clock(began))
                 bar.step(len(shards[index]))
     questions, rejected = where.read_shards(Question, len(shards))
-    kept, dropped = split(ask.reduce(questions, run.config.ask), Question)
+    stories = {article.id: article.story for article in articles if article.story}
+    kept, dropped = split(ask.reduce(questions, run.config.ask, stories=stories), Question)
     lost = [*rejected, *dropped]
-    where.commit(kept, lost, stage="ask", found=len(kept) + len(lost), run=clock(started))
+    where.commit(
+        kept, lost, stage="ask", found=len(kept) + len(lost), run={**clock(started), "ledger": ledger.summary()}
+    )
+
+
+def estimates(run: Run) -> list[Estimate]:
+    """What the requests that are not paid yet would cost; empty if no model is asked or the articles are not there."""
+    from engine.questions.deps import needs_chat
+    from engine.questions.planning import plan_window
+
+    before = collect.place(run)
+    where = place(run)
+    if not before.finished or not needs_chat(run.config.ask) or (where is not None and where.finished):
+        return []
+    articles = before.read(Article)
+    plan = asyncio.run(
+        plan_window(articles, run.config.ask, run.config.llm, cache=run.home.cache("llm"), blobs=run.home.blobs)
+    )
+    return plan.estimates(run.config.llm)

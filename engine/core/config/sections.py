@@ -133,8 +133,9 @@ class AskSection(Section):
     """Drop what the blind model answers with neither news nor picture; otherwise it is only recorded."""
     read_images: bool = False
     """Have the [llm] model (sees_images) read the lettering in each picture, and drop answers that stand there."""
-    batch_articles: int = Field(default=32, ge=1)
-    """Articles per shard."""
+    batch_articles: int = Field(default=256, ge=1)
+    """Articles per committed shard. Replies are kept one by one, so a larger shard loses nothing that was paid; a
+    small one leaves the model idle at its end."""
 
 
 class AnnotateSection(Section):
