@@ -66,7 +66,7 @@ def _home(config: Config) -> Iterator[Finding]:
     there = home
     while not there.exists() and there != there.parent:
         there = there.parent
-    if not os.access(there, os.W_OK):
+    if not there.is_dir() or not os.access(there, os.W_OK):
         yield Finding("bad", f"{home} cannot be written", "set home in nest.toml or NEST_HOME to a place of yours")
         return
     free = shutil.disk_usage(there).free

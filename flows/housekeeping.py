@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import sqlite3
 from pathlib import Path
 
 from engine.core.errors import RefusedError
@@ -44,4 +46,19 @@ def _named_digests(home: Path) -> set[bytes]:
             with path.open("rb") as handle:
                 for line in handle:
                     named.update(_DIGEST.findall(line))
+    for path in sorted((home / "cache" / "search").glob("*.sqlite")):
+        named.update(_digests_of_index(path))
     return named
+
+
+def _digests_of_index(path: Path) -> set[bytes]:
+    """Blobs that a local search index names: the reference pictures lie in the blob store as well."""
+    found: set[bytes] = set()
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for row in db.execute(f'SELECT * FROM "{table}"'):
+                for value in row:
+                    if isinstance(value, (str, bytes)):
+                        found.update(_DIGEST.findall(value.encode() if isinstance(value, str) else value))
+    return found

@@ -36,8 +36,9 @@ def extract_pages(
             console.out(canonical_json(told))
         else:
             sure = "certain" if article.date_certain else "not certain"
-            console.out(f"{article.title}\n  {article.published_at} ({sure})  {len(images)} images")
-            console.out(f"  {article.text[:200]}")
+            title, text = (_printable(value) for value in (article.title, article.text[:200]))
+            console.out(f"{title}\n  {article.published_at} ({sure})  {len(images)} images")
+            console.out(f"  {text}")
     if failed:
         raise NestError(f"{failed} of {len(pages)} pages could not be read")
 
@@ -81,3 +82,8 @@ async def _fetch(url: str, config: Path | None) -> bytes:
             return (await client.fetch(url, kind="page")).body
         except FetchError as error:
             raise NestError(f"{error.code.value}: {error.detail}") from error
+
+
+def _printable(text: str) -> str:
+    """The text without control characters: a page must not speak to the terminal."""
+    return "".join(char if char.isprintable() or char == " " else " " for char in text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.config import Config, load_config
-from engine.core.errors import TerminalError
+from engine.core.errors import ConfigError, TerminalError
 from engine.core.schema import Window, canonical_json
 from engine.core.store import Home, write_atomic
 from engine.core.windows import latest_window, parse_window, require_closed
@@ -65,6 +65,8 @@ def open_run(
 def run_for(config: Config, window: str | None, *, revise: bool = False, now: datetime | None = None) -> Run:
     """The run of a window under a config that is already read."""
     instant = now or datetime.now(UTC)
+    if window is not None and not window.strip():
+        raise ConfigError("the window is empty: leave --window out for the latest finished week")
     chosen = parse_window(window) if window else latest_window(instant, lag_days=config.window.lag_days)
     require_closed(chosen, instant)
     home = Home(config.home)

@@ -33,6 +33,8 @@ def show_story(home: Path, item: str, *, as_json: bool = False) -> None:
 def tell(home: Path, item: str) -> dict[str, Any]:
     """The records of the item, those it came from (its question, its article) and those made of it, by stage; and
     what was left out that belongs to it."""
+    if not item.strip():
+        raise ConfigError("say which row, article or picture: the id is empty")
     records = list(_records(home))
     kept = [chapter for chapter in records if "code" not in chapter["record"]]
     start = {item} | _questions_of_row(home, item, kept)

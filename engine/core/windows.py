@@ -31,6 +31,8 @@ def parse_window(text: str) -> Window:
             raise ConfigError(f"'{text}' is not a window: write {FORMS}")
     except ValueError as error:
         raise ConfigError(f"'{text}' is not a window ({error}): write {FORMS}") from error
+    if last == date.max:
+        raise ConfigError(f"the window '{text}' ends on the last day there is")
     if last < first:
         raise ConfigError(f"the window '{text}' ends on {last}, before it begins on {first}")
     return Window(first=first, last=last)
@@ -64,6 +66,8 @@ def split_range(first: date, last: date, *, every_days: int = 7) -> list[Window]
         raise ConfigError(f"a window has at least one day, got {every_days}")
     if last < first:
         raise ConfigError(f"the range ends on {last}, before it begins on {first}")
+    if last > date.max - timedelta(days=every_days + 1):
+        raise ConfigError(f"the range ends on {last}, too near the end of the calendar")
     windows = []
     day = first
     while day <= last:

@@ -58,6 +58,15 @@ class HarvestReport:
     def new(self) -> int:
         return sum(item.new for item in self.sources)
 
+    def lines(self) -> list[str]:
+        """The round in words, a line per source."""
+        told = [
+            f"{item.source}: {item.failure}" if item.failure else f"{item.source}: {item.shown} links, {item.new} new"
+            for item in self.sources
+        ]
+        gap = f", {self.gap_hours:.1f} hours after the last round" if self.gap_hours is not None else ""
+        return [*told, f"{self.new} new links, {self.pages} pages kept, {self.pages_failed} could not be had{gap}"]
+
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth:

@@ -48,6 +48,8 @@ def amend(
     if (row is None) == (reviews is None):
         raise ConfigError("say which row by its ID, or give --reviews FILE")
     changes = read_reviews(reviews) if reviews is not None else []
+    if drop and (answer is not None or mask):
+        raise ConfigError("--drop leaves the row out: give it alone, without --answer and --mask")
     if row is not None:
         masks = mask_change(dict(_numbered(text) for text in mask or ()))
         changes = [Change(row, because, answer=answer, masks=masks, drop=drop)]
@@ -93,9 +95,10 @@ def takedown(
     from engine.snapshot.takedown import takedown as remove
     from flows.wiring import hub_token
 
+    settings = config_of(config)
     wish = Wish(tuple(ids or ()), tuple(urls or ()), tuple(domains or ()), tuple(entities or ()), tuple(images or ()))
     receipt = remove(
-        config_of(config).home,
+        settings.home,
         wish,
         repos=tuple(repos or ()),
         token=hub_token(),
@@ -108,6 +111,10 @@ def takedown(
     else:
         count = sum(len(found) for found in receipt.rows.values())
         console.say(f"{'would remove' if dry_run else 'removed'} {count} rows and {receipt.pictures} pictures")
+        if not count and not receipt.pictures:
+            console.say(
+                f"  nothing in {settings.home} matched: check the spelling; what was named is kept out from now on"
+            )
         for repo, told in sorted(receipt.repositories.items()):
             console.say(f"  {repo}: {told}")
         for failure in receipt.failures:
@@ -163,8 +170,11 @@ def export(
 ) -> None:
     """Write a snapshot in the form of other people's evaluators."""
     from engine.snapshot.export import export_coco, export_reasonseg
+    from engine.snapshot.verify import verify as verify_folder
 
     folder = snapshot_folder(snapshot, config)
+    if bad := verify_folder(folder, rows=False):
+        raise ConfigError(f"{folder} is not whole ({bad[0].file}: {bad[0].detail}): 'nest verify' tells all")
     made = export_coco(folder, out) if form == "coco" else export_reasonseg(folder, out)
     if as_json:
         print_json({"path": str(made.path), "images": made.images, "masks": made.masks})

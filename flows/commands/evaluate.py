@@ -39,6 +39,8 @@ def score(
     """Run segmenters over a dataset, or take predictions from files, and score them."""
     from flows.stages import score as stage
 
+    if any(not path.strip() for path in predictions or ()):
+        raise ConfigError("--predictions names no file: it is empty")
     names = [*(segmenter or ()), *(f"files:{Path(path).absolute()}" for path in predictions or ())]
     overrides: dict[str, Any] = {"score.segmenters": names} if names else {}
     settings = config_of(config, overrides)
@@ -77,7 +79,10 @@ def _task(dataset: str, settings: Any) -> Any:
             window = parse_window(dataset)
         except ConfigError:
             return stage.task_for(dataset, settings)
-        task = stage.task_of(run_for(settings, window.label))
+        try:
+            task = stage.task_of(run_for(settings, window.label))
+        except ConfigError:  # the configuration cannot be fingerprinted here; its snapshot can be read all the same
+            task = None
         if task is not None:
             return task
     return stage.task_for(dataset, settings)
@@ -115,9 +120,9 @@ def report(
         return
     if dataset is None:
         raise ConfigError("say which window, or give --all")
-    place = stage.place(_task(dataset, settings))
-    if stage.read_report(place) is None:
-        raise ConfigError(f"{dataset} has no report of this configuration: run 'nest score {dataset}'")
+    place = stage.stored_report(_task(dataset, settings))
+    if place is None:
+        raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
     if as_json:
         print_json({"report": str(place), "scores": stage.figures(place)})
     else:
@@ -138,10 +143,9 @@ def cite(
     if path.suffix == ".json" and path.is_file():
         found = read_report(path)
     else:
-        place = stage.place(_task(dataset, config_of(config)))
-        told = stage.read_report(place)
+        told = stage.read_report(stage.stored_report(_task(dataset, config_of(config))))
         if told is None:
-            raise ConfigError(f"{dataset} has no report of this configuration: run 'nest score {dataset}'")
+            raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
         found = told
     console.out("\n\n".join([methods(found), latex(found), bibtex(found)]))
 

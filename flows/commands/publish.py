@@ -26,6 +26,8 @@ def snapshot_folder(text: str, config: Path | None) -> Path:
     from engine.core.store import Home
     from engine.core.windows import parse_window
 
+    if not text.strip():
+        raise ConfigError("the snapshot's name is empty")
     if Path(text).is_dir():
         return Path(text)
     home = Home(config_of(config).home)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -42,3 +44,31 @@ def sample_overrides(port: int) -> dict[str, Any]:
         "score": {"segmenters": ["portable", "rose:portable"]},
         "rose": {"answerer": "extract", "search": ["local"]},
     }
+
+
+def to_toml(told: Mapping[str, Any]) -> str:
+    """Settings as the text of a nest.toml: values of JSON kinds, sections, and lists of tables."""
+    lines = [f"{key} = {_value(value)}" for key, value in told.items() if not _is_table(value) and value is not None]
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            lines.append(f"[{key}]")
+            lines += [f"{name} = {_value(v)}" for name, v in value.items() if v is not None]
+        elif _is_table(value):
+            for row in value:
+                lines.append(f"[[{key}]]")
+                lines += [f"{name} = {_value(v)}" for name, v in row.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    return json.dumps(value)

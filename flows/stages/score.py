@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.config import Config
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
 from flows import console
@@ -135,6 +135,7 @@ def do_task(task: Task) -> Done:
     if not task.config.score.segmenters:
         raise ConfigError("no segmenter is named: set [score] segmenters or give --segmenter")
     predictions = places(task)
+    asyncio.run(_try_all(task, [n for n in task.config.score.segmenters if not predictions[label_of(n)].finished]))
     fresh = False
     for name in task.config.score.segmenters:
         where = predictions[label_of(name)]
@@ -149,6 +150,18 @@ def do_task(task: Task) -> Done:
         fresh = True
         _report(task, report_at, benchmark, predictions)
     return Done("score", report_at.name, str(report_at), len(predictions), len(predictions), fresh)
+
+
+async def _try_all(task: Task, names: Sequence[str]) -> None:
+    """Make every segmenter once before the first one works: a missing key or search is told at once."""
+    from flows.wiring import inference_deps
+    from inference.segmenters.registry import make
+
+    if len(names) < 2:
+        return
+    for name in names:
+        async with inference_deps(task.config, task.home, task.run, name=name) as deps:
+            make(name, task.config, deps=deps)
 
 
 async def _predict(task: Task, name: str, where: StageDir, benchmark: Benchmark) -> None:
@@ -215,6 +228,24 @@ def read_report(where: Path | None) -> ScoreReport | None:
     if where is None or not (where / "report.json").is_file():
         return None
     return ScoreReport.read(json.loads((where / "report.json").read_text(encoding="utf-8")))
+
+
+def stored_report(task: Task) -> Path | None:
+    """Where a report of this data lies: that of the configured segmenters, else the one with the most of them.
+
+    Reading needs no weights, so the configured one is looked for only as far as the configuration can be fingerprinted.
+    """
+    try:
+        there = place(task)
+    except NestError:
+        there = None
+    if there is not None and read_report(there) is not None:
+        return there
+    folders = sorted((task.home.root / "reports" / task.name).glob("*"))
+    found = [(folder, told) for folder in folders if (told := read_report(folder)) is not None]
+    benchmark = task.open()
+    present = [(folder, told) for folder, told in found if told.digest == benchmark.digest]
+    return max(present, key=lambda pair: (len(pair[1].segmenters), pair[0].name))[0] if present else None
 
 
 def table(where: Path | None) -> str:

@@ -104,20 +104,26 @@ def _rle(found: Mapping[str, Any]) -> Rle:
     height, width = found["size"]
     counts = found["counts"]
     if isinstance(counts, list):
+        if not all(isinstance(run, int) and 0 <= run <= int(height) * int(width) for run in counts):
+            raise ValueError("a run length is not a whole number within the image")
         from pycocotools import mask as coco
 
         packed = coco.frPyObjects({"size": [int(height), int(width)], "counts": counts}, int(height), int(width))
         counts = packed["counts"].decode("ascii")
-    return Rle(size=(int(height), int(width)), counts=counts if isinstance(counts, str) else counts.decode("ascii"))
+    if isinstance(counts, bytes):
+        counts = counts.decode("ascii")
+    if not isinstance(counts, str):
+        raise ValueError(f"counts are neither text nor a list, but {type(counts).__name__}")
+    return Rle(size=(int(height), int(width)), counts=counts)
 
 
 def _jsonl(path: Path) -> Iterator[tuple[str, _Stored]]:
-    with path.open(encoding="utf-8") as handle:
+    with path.open("rb") as handle:
         for number, line in enumerate(handle, 1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode("utf-8"))
                 yield str(row["id"] if "id" in row else row["sample_id"]), _stored(row)
             except (ValueError, KeyError, TypeError) as error:
                 raise ConfigError(

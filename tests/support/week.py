@@ -7,7 +7,6 @@ with Week(tmp_path) as week:
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -21,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.core.store import sha256_file
-from flows.sample.config import LABEL, sample_overrides
+from flows.sample.config import LABEL, sample_overrides, to_toml
 from flows.sample.server import SamplePublishers
 from support.llm_server import LlmServer, Scripted, digest
 
@@ -199,31 +198,3 @@ def ready_database(home: Path, cache: Path) -> None:
                 pass
             _ready["database"] = cache / "prefect"
     shutil.copytree(_ready["database"], home / "prefect", dirs_exist_ok=True)
-
-
-def to_toml(told: Mapping[str, Any]) -> str:
-    """A small TOML writer for the settings that tests need: values of JSON kinds, sections, and lists of tables."""
-    lines = [f"{key} = {_value(value)}" for key, value in told.items() if not _is_table(value) and value is not None]
-    for key, value in told.items():
-        if isinstance(value, Mapping):
-            lines.append(f"[{key}]")
-            lines += [f"{name} = {_value(v)}" for name, v in value.items() if v is not None]
-        elif _is_table(value):
-            for row in value:
-                lines.append(f"[[{key}]]")
-                lines += [f"{name} = {_value(v)}" for name, v in row.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
-    )
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
-    return json.dumps(value)

@@ -39,7 +39,7 @@ def source_type(name: str) -> Source:
     place = _table().get(name)
     if place is None:
         near = difflib.get_close_matches(name, known_types(), n=1)
-        hint = f", did you mean '{near[0]}'?" if near else ""
+        hint = f", did you mean '{near[0]}'?" if near else "."
         raise ConfigError(f"unknown source type '{name}'{hint} Known are {', '.join(known_types())}")
     module, _, attribute = place.partition(":")
     try:
