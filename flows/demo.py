@@ -22,7 +22,7 @@ from flows.run import Run, run_for
 from flows.stages import annotate, ask
 
 WINDOW = "261116_261122"
-CONFIG = '# The demo\'s settings are given by the command itself; `nest config` does not show them.\nhome = "."\n'
+HEAD = "# Settings of the demo, for other commands: export NEST_CONFIG=.../demo.toml\n"
 
 
 def run_demo(home: Path, *, as_json: bool = False) -> None:
@@ -30,15 +30,19 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
     from flows.commands.pipeline import run_flow
     from flows.plan import all_done
     from flows.report import show_result, summary
-    from flows.sample.config import sample_overrides
+    from flows.sample.config import sample_overrides, to_toml
     from flows.sample.server import SamplePublishers
 
     started = time.monotonic()
     config = home.absolute() / "demo.toml"
-    if not config.is_file():
-        write_atomic(config, CONFIG.encode())
     with SamplePublishers() as server:
-        overrides = {**sample_overrides(server.port), "score.known_truth": "sample"}
+        settings = {"home": ".", **sample_overrides(server.port)}
+        settings["score"]["known_truth"] = "sample"
+        # the port is another one each time, so it is no part of the file (nor of any key)
+        overrides = {"collect.resolve": settings["collect"].pop("resolve")}
+        text = (HEAD + to_toml(settings)).encode()
+        if not config.is_file() or config.read_bytes() != text:
+            write_atomic(config, text)
         run = run_for(load_config(config, environ={}, overrides=overrides), WINDOW, revise=True)
         if all_done(run):
             console.say(f"the demo is finished, nothing to do; remove {home} to run it again.")
@@ -59,6 +63,7 @@ def run_demo(home: Path, *, as_json: bool = False) -> None:
         f"masks     mean IoU {quality['mean_iou']:.3f} against the known truth; {quality['accepted']} of "
         f"{quality['answerable']} answerable pairs accepted, {quality['wrong_entity']} bound to the wrong entity"
     )
+    console.say(f"look around: export NEST_CONFIG={config}, then nest status, nest show, nest report {WINDOW}")
     next_step("nest init, then nest refresh --limit 20")
 
 
