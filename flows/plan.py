@@ -36,7 +36,9 @@ def states(run: Run) -> list[State]:
     thin = snapshot.finished(run) and built is None
     found.append(State("snapshot", snapshot.finished(run), snapshot.folder(run), 0, built.rows if built else 0))
     found.append(State("push", push.finished(run), None, wanted=bool(push.repository(run)) and not thin))
-    found.append(State("score", score.finished(run), score.folder(run), wanted=not thin))
+    found.append(
+        State("score", score.finished(run), score.folder(run), wanted=not thin and bool(run.config.score.segmenters))
+    )
     return found
 
 

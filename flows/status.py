@@ -46,7 +46,7 @@ def show_status(config_path: Path | None, window: str | None, *, as_json: bool =
 
 def _cell(state: State) -> str:
     if not state.wanted and not state.finished:
-        return "no repo" if state.stage == "push" else "thin"
+        return "no repo" if state.stage == "push" else "none"
     if state.finished and state.stage in ("collect", "ask", "annotate", "snapshot"):
         return str(state.kept)
     return MARKS[state.finished]

@@ -123,6 +123,8 @@ def do(run: Run) -> Done:
     """Predict and score the window's snapshot unless that is done."""
     if snapshot.manifest(snapshot.folder(run)) is None:
         return Done("score", "", "", 0, 0, False, "no snapshot, nothing to score")
+    if not run.config.score.segmenters:
+        return Done("score", "", "", 0, 0, False, "[score] segmenters is empty, nothing is scored")
     task = task_of(run)
     if task is None:
         raise ConfigError(f"the snapshot of {run.window.label} is not of this configuration: run 'nest snapshot' first")
