@@ -54,6 +54,9 @@ def plain(tmp_path: Path) -> Iterator[dict[str, dict[str, str]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.chaos
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif("NEST_CHAOS" not in os.environ, reason="takes ten minutes: make chaos runs it")
 def test_backfill_over_two_pools_with_a_killed_worker(tmp_path: Path, plain: dict[str, dict[str, str]]) -> None:
     with Week(tmp_path / "week", overrides=SETTINGS) as week:
         keys = {"NEST_CONFIG": str(week.folder / "nest.toml"), "OPENAI_API_KEY": week.llm.key}
