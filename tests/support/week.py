@@ -107,6 +107,8 @@ class Week:
                 stderr=log,
                 text=True,
                 start_new_session=True,
+                # a test run in the background of a shell hands down an ignored Ctrl-C; a user's terminal does not
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def nest(
