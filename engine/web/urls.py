@@ -130,8 +130,8 @@ def _idna(host: str) -> str:
 def _normal(text: str) -> str:
     """One spelling of a path part or parameter: escapes decoded except the delimiters, NFC, encoded again."""
     out = []
-    for piece in re.split(r"(%[0-9A-Fa-f]{2})", text):
-        if piece.startswith("%") and len(piece) == 3 and chr(int(piece[1:], 16)) in "/?#&=%+;":
+    for number, piece in enumerate(re.split(r"(%[0-9A-Fa-f]{2})", text)):
+        if number % 2 and chr(int(piece[1:], 16)) in "/?#&=%+;":  # every second piece is an escape
             out.append(("raw", piece.upper()))
         elif piece:
             out.append(("text", piece))

@@ -16,7 +16,9 @@ ARTICLES = frozenset({"a", "an", "the"})
 
 def normalise(text: str) -> str:
     """Comparable form of an answer; empty if nothing is left."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = text
+    for _ in range(3):  # folding may give what has to be decomposed again, and the other way round
+        plain = unicodedata.normalize("NFKD", plain).casefold()
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     plain = re.sub(r"['’`]s\b", "", plain)
     plain = "".join(char if char.isalnum() else " " for char in plain)
