@@ -72,7 +72,8 @@ def test_suppression_agrees_with_torchvision(boxes: np.ndarray) -> None:
     torch = pytest.importorskip("torch")
     nms = pytest.importorskip("torchvision.ops").nms
     corners = to_corners(boxes, width=640, height=480)
-    full = np.flatnonzero((corners[:, 2] > corners[:, 0]) & (corners[:, 3] > corners[:, 1]))
+    # boxes whose area vanishes in float32 have no overlap to speak of, and the two libraries round them differently
+    full = np.flatnonzero((corners[:, 2] - corners[:, 0] > 1e-3) & (corners[:, 3] - corners[:, 1] > 1e-3))
     corners = corners[full]
     scores = torch.arange(len(corners), 0, -1, dtype=torch.float32)
     table = overlaps(corners)
