@@ -22,6 +22,8 @@ from urllib.parse import urlsplit
 
 from engine.core.config import Config, load_config
 from engine.core.errors import ConfigError, NestError
+from engine.core.store import Home
+from flows.run import weights_of
 
 FREE_BYTES = 5_000_000_000
 CLOCK_SKEW_S = 120.0
@@ -142,7 +144,7 @@ def _annotator(config: Config) -> Iterator[Finding]:
     elif importlib.util.find_spec("torch") is None:
         yield Finding("bad", f"{names} need the [gpu] extra", "pip install 'nest-data-engine[gpu]'")
         return
-    weights = config.resolve(config.annotate.weights_dir) if config.annotate.weights_dir else config.home / "weights"
+    weights = weights_of(config, Home(config.home))
     references = config.resolve(config.annotate.references) if config.annotate.references else None
     try:
         annotator_key(config.annotate, weights_dir=weights, references=references, marks_model=config.llm.model)

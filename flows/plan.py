@@ -32,9 +32,10 @@ def states(run: Run) -> list[State]:
         else:
             step = place.funnel()
             found.append(State(name, True, place.path, step.found, step.kept))
-    built = snapshot.manifest(snapshot.folder(run)) if snapshot.finished(run) else None
-    thin = snapshot.finished(run) and built is None
-    found.append(State("snapshot", snapshot.finished(run), snapshot.folder(run), 0, built.rows if built else 0))
+    there = snapshot.finished(run)
+    built = snapshot.manifest(snapshot.folder(run)) if there else None
+    thin = there and built is None
+    found.append(State("snapshot", there, snapshot.folder(run), 0, built.rows if built else 0))
     found.append(State("push", push.finished(run), None, wanted=bool(push.repository(run)) and not thin))
     found.append(
         State("score", score.finished(run), score.folder(run), wanted=not thin and bool(run.config.score.segmenters))

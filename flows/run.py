@@ -33,8 +33,7 @@ class Run:
     @property
     def weights(self) -> Path:
         """Folder of weight files."""
-        told = self.config.annotate.weights_dir
-        return self.config.resolve(told) if told else self.home.weights
+        return weights_of(self.config, self.home)
 
     @property
     def references(self) -> Path | None:
@@ -47,6 +46,12 @@ class Run:
         """A pilot with a limit never takes the place of the whole week."""
         limit = self.config.collect.limit
         return self.window.name if limit is None else f"{self.window.name}.pilot{limit}"
+
+
+def weights_of(config: Config, home: Home) -> Path:
+    """Folder of weight files: the one that the configuration names, else the home's own."""
+    told = config.annotate.weights_dir
+    return config.resolve(told) if told else home.weights
 
 
 def open_run(

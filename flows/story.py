@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +38,16 @@ def tell(home: Path, item: str) -> dict[str, Any]:
     records = list(_records(home))
     kept = [chapter for chapter in records if "code" not in chapter["record"]]
     start = {item} | _questions_of_row(home, item, kept)
-    below = _closure(kept, start, lambda record: (_own(record), _parents(record)), down=True)
-    above = _closure(kept, start, lambda record: (_own(record), _parents(record)), down=False)
-    found = [chapter for chapter in kept if _own(chapter["record"]) & (below | above | start)]
-    names = start | {name for chapter in found for name in _own(chapter["record"])}
+    below = _closure(kept, start, down=True)
+    above = _closure(kept, start, down=False)
+    found = [chapter for chapter in kept if _own(chapter["record"]) & (below | above)]
     rejected = [
         chapter
         for chapter in records
-        if "code" in chapter["record"]
-        and (chapter["record"]["item"] in start | below or chapter["record"]["parent"] in start)
+        if "code" in chapter["record"] and (chapter["record"]["item"] in below or chapter["record"]["parent"] in start)
     ]
     if not found and not rejected:
-        known = sorted({name for chapter in records for name in _own(chapter["record"])} | names - {item})
+        known = sorted({name for chapter in records for name in _own(chapter["record"])} | start - {item})
         near = difflib.get_close_matches(item, known, n=3, cutoff=0.5)
         hint = f"the nearest are {', '.join(near)}" if near else "nothing is like it"
         raise ConfigError(f"'{item}' is in no finished stage under {home}: {hint}")
@@ -58,18 +56,12 @@ def tell(home: Path, item: str) -> dict[str, Any]:
     return {"item": item, "found": found, "rejected": rejected}
 
 
-def _closure(
-    records: list[dict[str, Any]],
-    start: set[str],
-    links: Callable[[dict[str, Any]], tuple[set[str], set[str]]],
-    *,
-    down: bool,
-) -> set[str]:
+def _closure(records: list[dict[str, Any]], start: set[str], *, down: bool) -> set[str]:
     """Names reached from `start`: children (records whose parents are reached) or parents of reached records."""
     reached = set(start)
     for _ in KINDS:  # a chain is at most as long as there are stages
         for chapter in records:
-            own, parents = links(chapter["record"])
+            own, parents = _own(chapter["record"]), _parents(chapter["record"])
             if down and parents & reached:
                 reached |= {str(chapter["record"]["id"])}
             elif not down and own & reached:

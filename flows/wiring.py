@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from engine.core.schema import Article
-from flows.run import Run
+from flows.run import Run, weights_of
 
 if TYPE_CHECKING:
     from engine.core.config import Config, LlmSection
@@ -115,14 +115,13 @@ async def inference_deps(config: Config, home: Home, run: Run | None, *, name: s
         chat = None
         if config.llm.model and openai_key():
             chat = await stack.enter_async_context(_chat(config, home))
-        told = config.annotate.weights_dir
         yield InferenceDeps(
             search=search.search if search else None,
             image_entities=search.entities if search else None,
             chat=chat,
             search_chat=chat,
             vision_chat=chat if config.llm.sees_images else None,
-            weights_dir=config.resolve(told) if told else home.weights,
+            weights_dir=weights_of(config, home),
         )
 
 

@@ -14,7 +14,6 @@ from flows.run import Run
 from flows.stages.base import Done, batches, clock, done, split
 
 SHARD_LINKS = 64
-LINKS_VERSION = "1"
 
 
 def place(run: Run) -> StageDir:

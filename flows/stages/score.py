@@ -21,7 +21,7 @@ from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
 from flows import console
-from flows.run import Run
+from flows.run import Run, weights_of
 from flows.stages import snapshot
 from flows.stages.base import Done, clock
 
@@ -45,8 +45,7 @@ class Task:
 
     @property
     def weights(self) -> Path:
-        told = self.config.annotate.weights_dir
-        return self.config.resolve(told) if told else self.home.weights
+        return weights_of(self.config, self.home)
 
 
 def task_of(run: Run) -> Task | None:
