@@ -5,7 +5,6 @@ from engine.core.config.sections import (
     AnnotateSection,
     AskSection,
     CollectSection,
-    FlowsSection,
     HubSection,
     LlmSection,
     RoseSection,
@@ -15,6 +14,7 @@ from engine.core.config.sections import (
     SourceSection,
     WindowSection,
 )
+from engine.core.config.sections_flows import FlowsSection
 
 __all__ = [
     "AnnotateSection",

@@ -20,7 +20,6 @@ from engine.core.config.sections import (
     AnnotateSection,
     AskSection,
     CollectSection,
-    FlowsSection,
     HubSection,
     LlmSection,
     RoseSection,
@@ -30,6 +29,7 @@ from engine.core.config.sections import (
     SourceSection,
     WindowSection,
 )
+from engine.core.config.sections_flows import FlowsSection
 from engine.core.errors import ConfigError
 
 FILE_NAME = "nest.toml"
@@ -64,8 +64,9 @@ class Config(Section):
         return self
 
     def resolve(self, path: Path) -> Path:
-        """A path of the config as an absolute one."""
-        return path if path.is_absolute() else (self.base / path).resolve()
+        """A path of the config as an absolute one; `~` is the user's own folder."""
+        told = _expanded(path, "the configuration")
+        return told if told.is_absolute() else (self.base / told).resolve()
 
 
 def load_config(
@@ -83,7 +84,7 @@ def load_config(
     raw: dict[str, Any] = {}
     base = Path.cwd()
     if path is None and env.get("NEST_CONFIG"):
-        path = Path(env["NEST_CONFIG"])
+        path = _expanded(Path(env["NEST_CONFIG"]), "NEST_CONFIG")
     elif path is None and Path(FILE_NAME).is_file():
         path = Path(FILE_NAME)
     if path is not None:
@@ -93,7 +94,7 @@ def load_config(
         if name.startswith(PREFIX):
             _put(raw, name.removeprefix(PREFIX).lower().split("__"), _decode(value), name)
     if env.get("NEST_HOME"):
-        raw["home"] = str(Path(env["NEST_HOME"]).absolute())
+        raw["home"] = str(_expanded(Path(env["NEST_HOME"]), "NEST_HOME").absolute())
     for dotted, value in (overrides or {}).items():
         _put(raw, dotted.split("."), value, dotted)
     try:
@@ -101,6 +102,13 @@ def load_config(
     except ValidationError as error:
         raise ConfigError(f"{where}: {_explain(error)}") from error
     return config.model_copy(update={"home": config.resolve(config.home)})
+
+
+def _expanded(path: Path, where: str) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{where}: '{path}' names the folder of a user that is not known here") from error
 
 
 def _read_file(path: Path) -> dict[str, Any]:

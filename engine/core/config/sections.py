@@ -366,20 +366,3 @@ class RoseSection(Section):
     """Id of a Programmable Search engine, for the provider google (key: `GOOGLE_API_KEY`)."""
     image_entities: Literal["none", "google-vision"] = "none"
     """Web detection that says which candidate answers an image shows (the paper's; key: `GOOGLE_API_KEY`)."""
-
-
-class FlowsSection(Section):
-    """How the graph runs. Nothing here changes a result."""
-
-    NOT_IN_KEY = frozenset({"annotate_deployment", "annotate_runs", "min_rows", "webhook", "heartbeat_url"})
-
-    annotate_deployment: str = ""
-    """Prefect deployment that annotates on GPU workers, e.g. annotate/gpu; empty means in this process."""
-    annotate_runs: int = Field(default=1, ge=1, le=64)
-    """Runs of that deployment that share the shards: as many as there are GPU workers."""
-    min_rows: int = Field(default=1, ge=0)
-    """Fewest rows of a snapshot that is built; a thinner window is finished without one, and says so."""
-    webhook: str = ""
-    """Address that gets a JSON summary at the end of each run."""
-    heartbeat_url: str = ""
-    """Address that is fetched after each finished stage (a dead man's switch)."""
