@@ -52,6 +52,8 @@ class Config(Section):
     score: ScoreSection = ScoreSection()
     rose: RoseSection = RoseSection()
     flows: FlowsSection = FlowsSection()
+    review: ReviewSection = ReviewSection()
+    keys: KeysSection = KeysSection()
     base: Path = Field(default=Path("."), exclude=True)
     """Folder of the file; relative paths in it start here."""
 

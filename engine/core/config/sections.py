@@ -65,6 +65,7 @@ class LlmSection(Section):
             "max_usd",
             "max_tokens",
             "prices",
+            "call_prices",
             "monthly_usd",
             "max_wait_s",
             "patience_s",
@@ -104,12 +105,15 @@ class LlmSection(Section):
     """Money limit of one calendar month (UTC) over LLM, vision and search calls."""
     prices: dict[str, tuple[float, float]] = {}
     """US dollars per million tokens, in and out, by model id; a limit in money needs the model's price."""
+    call_prices: dict[str, float] = {}
+    """US dollars per call of paid services (brave, google, google-vision); a limit in money needs the price of each
+    that is used."""
 
 
 class AskSection(Section):
     """How questions are written and checked."""
 
-    NOT_IN_KEY = frozenset({"batch_articles"})
+    NOT_IN_KEY = frozenset({"batch_articles", "batch"})
 
     writer: str = "llm"
     """llm, template, or the name of a plugin."""
@@ -123,6 +127,9 @@ class AskSection(Section):
     """Which entities are asked for."""
     public_figures: Literal["require", "off"] = "require"
     """Whether a person must be shown to be a public figure."""
+    encyclopedia: tuple[str, ...] = ()
+    """Search providers (wikipedia, searxng, brave, google; see [rose]) that are asked for an encyclopedia's entry where
+    the window's own news do not show a person to be public; empty asks nobody."""
     opt_out: tuple[str, ...] = ()
     """Names that are never asked for."""
     blind_model: str = ""
@@ -133,6 +140,9 @@ class AskSection(Section):
     """Drop what the blind model answers with neither news nor picture; otherwise it is only recorded."""
     read_images: bool = False
     """Have the [llm] model (sees_images) read the lettering in each picture, and drop answers that stand there."""
+    batch: bool = False
+    """Send what lacks to the endpoint's Batch API (half the price, up to a day) and stop with exit code 3 until it is
+    there; meant for backfills."""
     batch_articles: int = Field(default=256, ge=1)
     """Articles per committed shard. Replies are kept one by one, so a larger shard loses nothing that was paid; a
     small one leaves the model idle at its end."""
@@ -290,12 +300,16 @@ class HubSection(Section):
     """owner/{name}: {name} stands for the snapshot's name; empty means no push."""
     private: bool = False
     """Create the repository private."""
+    hold: bool = False
+    """Push privately, until somebody looked at the rows and says `nest release W`."""
+    sealed: int = Field(default=0, ge=0, le=52)
+    """Weeks after a window's end for which only pictures, questions and a hash of the answers are public; 0: none."""
 
 
 class ScoreSection(Section):
     """Segmenters that are run over a snapshot, and how they are scored."""
 
-    NOT_IN_KEY = frozenset({"device", "shard_samples", "max_in_flight", "weights", "endpoints"})
+    NOT_IN_KEY = frozenset({"device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"})
 
     segmenters: tuple[str, ...] = ("grounded-sam", "rose:grounded-sam")
     """Names, see `nest segmenters`."""
@@ -311,10 +325,13 @@ class ScoreSection(Section):
     """Samples per committed shard."""
     max_in_flight: int = Field(default=16, ge=1)
     """Samples whose retrieval runs at a time."""
+    offline: bool = False
+    """Answer from recorded searches and model replies alone: a finished evaluation is repeated, nobody is asked."""
     weights: dict[str, str] = {}
     """Folder of a segmenter's weights, by its name; without one it is <weights_dir>/<name>."""
     endpoints: dict[str, str] = {}
-    """Address of a segmenter that is a service (seg-zero, remote), by its name."""
+    """Address of a segmenter that is a service (seg-zero, llmseg, search-chat, remote, seem, gres, cris), by its
+    name; a model without one is asked at [llm] base_url."""
     options: dict[str, dict[str, str | int | float | bool]] = {}
     """What else a segmenter takes, by its name, e.g. {"seg-zero": {"model": "...", "space": "resized_840"}}."""
 
@@ -322,7 +339,7 @@ class ScoreSection(Section):
 class RoseSection(Section):
     """ROSE's modules and their thresholds; those the paper does not give are our choice, stated in their modules."""
 
-    NOT_IN_KEY = frozenset({"batch", "searxng_url", "google_engine"})
+    NOT_IN_KEY = frozenset({"batch", "searxng_url", "google_engine", "embed_url"})
 
     websense: bool = True
     """Ask first whether retrieval is needed."""
@@ -342,6 +359,13 @@ class RoseSection(Section):
     """Words per chunk."""
     top_chunks: int = Field(default=6, ge=1)
     """Chunks read per question."""
+    embedder: Literal["portable", "openai", "words"] = "portable"
+    """What chunks are ranked by: portable for hashed word and letter vectors, openai for `embed_model` behind an
+    OpenAI-compatible /embeddings endpoint (key: `OPENAI_API_KEY`), words for the words shared with the question."""
+    embed_model: str = ""
+    """Pinned id of the text embedding model, for the embedder openai."""
+    embed_url: str = ""
+    """Address of its endpoint; empty means that of [llm]."""
     references: int = Field(default=8, ge=0)
     """Reference images per answer."""
     prompt_chars: int = Field(default=600, ge=50)
@@ -364,5 +388,6 @@ class RoseSection(Section):
     """Address of a SearXNG instance whose formats include json, for the provider searxng."""
     google_engine: str = ""
     """Id of a Programmable Search engine, for the provider google (key: `GOOGLE_API_KEY`)."""
-    image_entities: Literal["none", "google-vision"] = "none"
-    """Web detection that says which candidate answers an image shows (the paper's; key: `GOOGLE_API_KEY`)."""
+    image_entities: Literal["none", "google-vision", "vision-model"] = "none"
+    """Who says which candidate answers an image shows: web detection (the paper's; key: `GOOGLE_API_KEY`), or the
+    model of [llm] where it sees images."""

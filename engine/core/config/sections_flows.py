@@ -16,6 +16,7 @@ class FlowsSection(Section):
         {
             "annotate_deployment",
             "annotate_runs",
+            "annotate_wait_s",
             "lost_after_s",
             "task_runner",
             "task_runner_options",
@@ -30,6 +31,8 @@ class FlowsSection(Section):
     """Prefect deployment that annotates on GPU workers, e.g. annotate/gpu; empty means in this process."""
     annotate_runs: int = Field(default=1, ge=1, le=64)
     """Runs of that deployment that share the shards: as many as there are GPU workers."""
+    annotate_wait_s: float = Field(default=3600.0, ge=1)
+    """Seconds that a refresh waits for a worker to take such a run; then it ends with exit code 3, to be repeated."""
     lost_after_s: float = Field(default=180.0, ge=5)
     """Seconds without a shard held or finished after which such a run counts as lost and its shards are sent again."""
     task_runner: str = ""
