@@ -112,8 +112,8 @@ class Reviewed:
         how = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(self.random.kinds.items()))
         lines["What was wrong"] = how or "nothing"
         lines["Drawn from"] = (
-            f"{self.revision} ({self.rows} rows), in an order that its digest gives; {self.random.skipped} skipped. What"
-            " was found wrong is corrected or left out here, rows that nobody looked at are as they were"
+            f"{self.revision} ({self.rows} rows), in an order that its digest gives; {self.random.skipped} skipped. "
+            "What was found wrong is corrected or left out here, rows that nobody looked at are as they were"
         )
         if self.margins.judged:
             lines["Rows of the lowest margins"] = (

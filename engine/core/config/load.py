@@ -30,6 +30,7 @@ from engine.core.config.sections import (
     WindowSection,
 )
 from engine.core.config.sections_flows import FlowsSection
+from engine.core.config.sections_review import KeysSection, ReviewSection
 from engine.core.errors import ConfigError
 
 FILE_NAME = "nest.toml"

@@ -25,7 +25,7 @@ class KeysSection(Section):
 
     NOT_IN_KEY = frozenset({"expires", "warn_days"})
 
-    expires: dict[str, date] = {}
+    expires: dict[str, date] = Field(default={})
     """Last day by name of the variable, e.g. {"OPENAI_API_KEY" = "2027-03-31", "HF_TOKEN" = "2027-01-15"}."""
     warn_days: int = Field(default=14, ge=0)
     """From so many days before, `nest status` shows it in amber."""
