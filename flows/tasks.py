@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from prefect import task
+from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 
 R = TypeVar("R")
@@ -16,8 +16,13 @@ R = TypeVar("R")
 
 def step(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> R:
     """Run a function as a Prefect task of that name in the running flow and return its value."""
-    wrap = task(
-        name=name.split(" ")[0], task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=retries
-    )
-    result: R = wrap(function)(*args)
+    result: R = as_task(name, function, retries=retries)(*args)
     return result
+
+
+def as_task(name: str, function: Callable[..., R], *, retries: int = 0) -> Task[..., R]:
+    """A function as a Prefect task; the first word of `name` is the task's, all of it the run's."""
+    made: Task[..., R] = task(
+        name=name.split(" ")[0], task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=retries
+    )(function)
+    return made

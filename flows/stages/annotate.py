@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.core.errors import RefusedError, TransientError
 from engine.core.schema import Annotation, Question
-from engine.core.store import StageDir, locked, stage_key
+from engine.core.store import StageDir, held, locked, stage_key
 from flows import console
 from flows.run import Run
 from flows.stages import ask
@@ -56,6 +57,19 @@ def missing(run: Run) -> list[int]:
     return [index for index in range(len(shards(run))) if not where.shard_done(index)]
 
 
+def progress(run: Run) -> tuple[int, bool]:
+    """How many shards are still missing, and whether somebody works on one at this moment."""
+    where = place(run)
+    if where is None or where.finished:
+        return 0, False
+    left = missing(run)
+    return len(left), any(held(_lock(where, index)) for index in left)
+
+
+def _lock(where: StageDir, index: int) -> Path:
+    return where.path / f".shard-{index:05d}.lock"
+
+
 def do_shards(run: Run, indexes: Sequence[int]) -> int:
     """Annotate these shards; a shard that another worker holds or has finished is left to it. Returns how many
     images were annotated here. The models are loaded once per process."""
@@ -70,9 +84,9 @@ def do_shards(run: Run, indexes: Sequence[int]) -> int:
     plan = shards(run)
     with console.bar("annotate", sum(len(plan[index]) for index in indexes)) as bar:
         for index in indexes:
-            lock = where.path / f".shard-{index:05d}.lock"
             try:
-                with locked(lock):
+                # a moment's patience: whoever only looks whether the shard is held must not turn a worker away
+                with locked(_lock(where, index), wait_s=0.1):
                     if not where.shard_done(index):
                         deps = deps or _deps(run)
                         began = time.monotonic()

@@ -3,7 +3,7 @@
 from engine.core.store.blobs import BlobStore
 from engine.core.store.files import committed_directory, sha256_bytes, sha256_file, sweep, write_atomic
 from engine.core.store.home import Home
-from engine.core.store.lock import locked
+from engine.core.store.lock import held, locked
 from engine.core.store.stages import StageDir, read_jsonl, stage_key
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Home",
     "StageDir",
     "committed_directory",
+    "held",
     "locked",
     "read_jsonl",
     "sha256_bytes",

@@ -51,6 +51,22 @@ def locked(path: Path, *, wait_s: float = 0.0) -> Iterator[None]:
         os.close(fd)
 
 
+def held(path: Path) -> bool:
+    """Whether somebody holds the lock now. Looking takes the lock for a moment where it is free, so whoever must not
+    be turned away by a look waits a moment itself."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def _holder(fd: int) -> str:
     try:
         found = json.loads(os.pread(fd, 1000, 0))
