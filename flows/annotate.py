@@ -12,10 +12,11 @@ from typing import Any
 from prefect import flow
 
 from engine.core.errors import TransientError
-from flows import console
+from flows.fanout import fan_out
 from flows.run import Run, open_run
 from flows.stages import annotate as stage
 from flows.tasks import step
+from flows.watch import watch
 
 #: How often shards are sent out again after the runs that had them ended without finishing (a lost worker).
 ROUNDS = 3
@@ -34,9 +35,12 @@ def annotate(
 
 
 def annotate_here(run: Run, shards: list[int] | None = None) -> int:
-    """One task per shard in the running flow."""
+    """One task per shard in the running flow, or a few tasks on the task runner that the configuration names."""
+    wanted = stage.missing(run) if shards is None else shards
+    if run.config.flows.task_runner:
+        return fan_out(run, "annotate", stage.do_shards, shards=wanted)
     images = 0
-    for index in stage.missing(run) if shards is None else shards:
+    for index in wanted:
         images += step(f"annotate {run.window.label} shard {index}", stage.do_shards, run, [index])
     return images
 
@@ -44,7 +48,7 @@ def annotate_here(run: Run, shards: list[int] | None = None) -> int:
 def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | None) -> None:
     """Send the missing shards to the deployment that the configuration names, a few runs with many shards each, and
     wait. Every run gets all shards, each beginning elsewhere: locks keep two from doing one, and what a lost worker
-    leaves the others find."""
+    leaves the others find, or the next round."""
     from prefect.deployments import run_deployment
 
     name, runs = run.config.flows.annotate_deployment, run.config.flows.annotate_runs
@@ -62,24 +66,6 @@ def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | Non
                 "shards": missing[start:] + missing[:start],
             }
             flow_runs.append(run_deployment(name, parameters=parameters, timeout=0, as_subflow=False))
-        _wait_for(flow_runs)
+        watch(run, flow_runs)
     if left := stage.missing(run):
         raise TransientError(f"{len(left)} shards came back undone from '{name}' {ROUNDS} times: look at its workers")
-
-
-def _wait_for(flow_runs: list[Any]) -> None:
-    import time
-
-    from prefect.client.orchestration import get_client
-
-    waiting = {flow_run.id for flow_run in flow_runs}
-    with get_client(sync_client=True) as client:
-        while waiting:
-            for name in sorted(waiting):
-                state = client.read_flow_run(name).state
-                if state is not None and state.is_final():
-                    waiting.discard(name)
-                    if not state.is_completed():
-                        console.say(f"  an annotate run ended as {state.name}")
-            if waiting:
-                time.sleep(2)
