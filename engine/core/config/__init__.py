@@ -15,6 +15,7 @@ from engine.core.config.sections import (
     WindowSection,
 )
 from engine.core.config.sections_flows import FlowsSection
+from engine.core.config.sections_review import KeysSection, ReviewSection
 
 __all__ = [
     "AnnotateSection",
