@@ -20,8 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.core.config import AskSection
+
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'tests'}{os.pathsep}{ROOT}"}
+#: Articles to a committed shard: what a run takes.
+SHARD = AskSection().batch_articles
 SERVER = """
 import json, sys
 from support.ask_scale import written
@@ -62,7 +66,7 @@ class Server:
 
 
 def start(url: str, home: Path, items: int, in_flight: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "support.ask_scale", url, str(home), str(items), str(in_flight)]
+    command = [sys.executable, "-m", "support.ask_scale", url, str(home), str(items), str(in_flight), str(SHARD)]
     return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
 
 

@@ -6,24 +6,24 @@ Secrets are read from the environment here and handed down as values; nothing el
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.core.schema import Article
-from flows.run import Run, weights_of
+from flows.run import Run
 
 if TYPE_CHECKING:
-    from engine.core.config import Config, LlmSection
+    from engine.core.config import Config, LlmSection, RoseSection
+    from engine.core.protocols import Search
     from engine.core.store import Home
     from engine.llm.client import OpenAIChat
     from engine.llm.ledger import Ledger
     from engine.news.deps import NewsDeps
-    from engine.questions.ask import AskDeps
     from engine.web.search.local import LocalIndex
     from engine.web.search.pages import ReadPage
     from engine.web.search.registry import SearchSet
-    from inference.segmenters.deps import InferenceDeps
     from segmentation.annotate import AnnotateDeps
 
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -65,10 +65,19 @@ def _known_photos(run: Run) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+@dataclass(frozen=True, slots=True)
+class AskModels:
+    """The outside world of the ask stage: the writing model, the one asked without the news, and the search."""
+
+    chat: OpenAIChat | None
+    blind: OpenAIChat | None
+    search: Search | None
+
+
 @asynccontextmanager
-async def ask_deps(run: Run, articles: Sequence[Article], *, ledger: Ledger) -> AsyncIterator[AskDeps]:
-    """The writer and the checks that the config names, with the chat models they need."""
-    from engine.questions.deps import blind_llm, make_deps, needs_chat
+async def ask_models(run: Run, *, ledger: Ledger) -> AsyncIterator[AskModels]:
+    """The chat models and the search that writer and checks of the configuration need, paying into one ledger."""
+    from engine.questions.deps import blind_llm, needs_chat
 
     config = run.config
     async with AsyncExitStack() as stack:
@@ -77,7 +86,11 @@ async def ask_deps(run: Run, articles: Sequence[Article], *, ledger: Ledger) -> 
         )
         section = blind_llm(config.ask, config.llm)
         blind = await stack.enter_async_context(_chat(config, run.home, section, ledger=ledger)) if section else None
-        yield make_deps(config.ask, config.llm, chat=chat, blind=blind, blobs=run.home.blobs, articles=articles)
+        search = None
+        if config.ask.encyclopedia:
+            told = config.rose.model_copy(update={"search": config.ask.encyclopedia, "image_entities": "none"})
+            search = (await searches(config, run.home, run, stack, section=told, ledger=ledger)).search
+        yield AskModels(chat, blind, search)
 
 
 def annotate_deps(run: Run) -> AnnotateDeps:
@@ -104,49 +117,41 @@ def annotate_deps(run: Run) -> AnnotateDeps:
     )
 
 
-@asynccontextmanager
-async def inference_deps(config: Config, home: Home, run: Run | None, *, name: str) -> AsyncIterator[InferenceDeps]:
-    """What the segmenter `name` may use: the searches of `[rose] search`, the chat model, the weights' folder."""
-    from inference.segmenters.deps import InferenceDeps
-
-    wrapped = name.startswith(("rose:", "search-chat:"))
-    async with AsyncExitStack() as stack:
-        search = await _searches(config, home, run, stack) if wrapped else None
-        chat = None
-        if config.llm.model and openai_key():
-            chat = await stack.enter_async_context(_chat(config, home))
-        yield InferenceDeps(
-            search=search.search if search else None,
-            image_entities=search.entities if search else None,
-            chat=chat,
-            search_chat=chat,
-            vision_chat=chat if config.llm.sees_images else None,
-            weights_dir=weights_of(config, home),
-        )
-
-
-async def _searches(config: Config, home: Home, run: Run | None, stack: AsyncExitStack) -> SearchSet:
-    """The providers in the configuration's order: the local index over the window's news, services with their keys.
-    What services answer is recorded, so that a finished evaluation can be repeated without them."""
+async def searches(
+    config: Config,
+    home: Home,
+    run: Run | None,
+    stack: AsyncExitStack,
+    *,
+    section: RoseSection | None = None,
+    ledger: Ledger,
+) -> SearchSet:
+    """The providers of `[rose] search` (or of `section`) in order: the local index over the window's news, services
+    with their keys. What services answer is recorded, so that a finished evaluation can be repeated without them; with
+    `[score] offline` the records are all there is."""
     from engine.web.client import WebClient
     from engine.web.search.registry import BRAVE_KEY, GOOGLE_KEY, SearchSet
 
-    local = _local_index(run) if run is not None and "local" in config.rose.search else None
+    told = section or config.rose
+    local = local_index(run) if run is not None and "local" in told.search else None
     if local is not None:
         stack.callback(local.close)
+    offline = config.score.offline
     fetcher = None
-    if set(config.rose.search) != {"local"}:
+    if set(told.search) != {"local"} and not offline:
         fetcher = await stack.enter_async_context(WebClient(config.collect, cache=home.cache("http")))
-    searches = SearchSet(
-        config.rose,
+    found = SearchSet(
+        told,
         local=local,
         secrets={key: os.environ[key] for key in (BRAVE_KEY, GOOGLE_KEY) if os.environ.get(key)},
         cache=home.cache("search"),
         fetcher=fetcher,
         read=_read_page if fetcher is not None else None,
         agent=config.collect.user_agent,
+        offline=offline,
+        meter=ledger.meter,
     )
-    return await stack.enter_async_context(searches)
+    return await stack.enter_async_context(found)
 
 
 def _read_page(body: bytes, url: str) -> ReadPage | None:
@@ -159,16 +164,19 @@ def _read_page(body: bytes, url: str) -> ReadPage | None:
 
 def ledger_of(run: Run) -> Ledger:
     """One ledger for all paid calls of a stage, so that a limit covers them together; the month's is in its folder."""
+    return _ledger(run.config, run.home)
+
+
+def _ledger(config: Config, home: Home) -> Ledger:
     from engine.llm.ledger import Ledger
 
-    return Ledger.of(run.config.llm, run.home.root / "ledger")
+    return Ledger.of(config.llm, home.root / "ledger")
 
 
 def _chat(config: Config, home: Home, section: LlmSection | None = None, *, ledger: Ledger | None = None) -> OpenAIChat:
     from engine.llm.client import OpenAIChat
-    from engine.llm.ledger import Ledger
 
-    shared = ledger or Ledger.of(config.llm, home.root / "ledger")
+    shared = ledger or _ledger(config, home)
     return OpenAIChat(section or config.llm, api_key=openai_key(), cache=home.cache("llm"), ledger=shared)
 
 
@@ -185,7 +193,7 @@ def index_digest(run: Run) -> str:
     return sha256_bytes(told.encode())[:16]
 
 
-def _local_index(run: Run) -> LocalIndex | None:
+def local_index(run: Run) -> LocalIndex | None:
     """The index of the window's articles and the reference pictures; built once per state of both."""
     from engine.web.search.local import LocalIndex
     from flows.stages import collect

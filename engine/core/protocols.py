@@ -122,6 +122,35 @@ class ChatModel(Protocol):
     async def complete(self, request: ChatRequest) -> ChatReply: ...
 
 
+@dataclass(frozen=True, slots=True)
+class TextVectors:
+    """Unit vectors of texts, (N, D) float32 and in order, and what they cost this run."""
+
+    vectors: Floats
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class TextEmbedder(Protocol):
+    """Texts to unit vectors; cosine similarity is the dot product. Raises as `ChatModel` does."""
+
+    name: str
+
+    async def embed(self, texts: Sequence[str]) -> TextVectors: ...
+
+
+class Meter(Protocol):
+    """Pays for the calls of one service that has a price per call. Raises `BudgetSpent` before a call, not after."""
+
+    async def hold(self) -> None:
+        """Set a call's price aside before it is made."""
+        ...
+
+    async def settle(self, *, answered: bool, seconds: float) -> None:
+        """After the call: an answered one is paid, another only counted."""
+        ...
+
+
 # ---------------------------------------------------------------- vision
 
 

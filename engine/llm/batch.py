@@ -56,7 +56,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One visit: requests waiting in open batches, replies collected, requests failed, sent now, and given up."""
+    """One visit: wanted requests that wait in open batches, replies collected, requests failed, sent, given up."""
 
     waiting: int
     collected: int
@@ -95,7 +95,8 @@ class BatchQueue:
         todo = {digest: request for digest, request in missing.items() if tries[digest] < MAX_TRIES}
         for part in self._parts(todo):
             await self._submit(part)
-        waiting = sum(len(item.requests) for item in self.submissions() if item.open)
+        out = {digest for item in self.submissions() if item.open for digest in item.requests}
+        waiting = sum(digest in out for digest in wanted)
         return Progress(waiting, collected, failed, len(todo), len(missing) - len(todo))
 
     def submissions(self) -> list[Submission]:

@@ -21,6 +21,7 @@ from engine.core.config import LlmSection
 from engine.core.errors import BudgetSpent, ConfigError
 from engine.core.schema import canonical_json
 from engine.core.store.files import disk_error
+from engine.llm.meter import CallMeter
 
 Kind = Literal["llm", "vision", "search"]
 
@@ -78,9 +79,11 @@ class Ledger:
     ) -> None:
         self.folder = folder
         self.prices = dict(prices or {})
+        self.call_prices: dict[str, float] = {}
         self.limits = limits or Limits()
         self._now = now
         self._by_purpose: dict[str, Totals] = {}
+        self._holds = 0
         self._held_usd = 0.0
         self._held_tokens = 0
         self._changed: asyncio.Condition | None = None
@@ -96,6 +99,7 @@ class Ledger:
     def adopt(self, config: LlmSection) -> None:
         """Take over a config's prices and limits where this ledger has none of its own."""
         self.prices = {**config.prices, **self.prices}
+        self.call_prices = {**config.call_prices, **self.call_prices}
         own = self.limits
         self.limits = Limits(
             config.max_usd if own.max_usd is None else own.max_usd,
@@ -116,6 +120,15 @@ class Ledger:
                 f"a limit in money is set, and the price of '{model}' is not known: add it to [llm.prices] as "
                 "[US dollars per million tokens in, out], or use max_tokens"
             )
+
+    def meter(self, service: str, kind: Literal["search", "vision"]) -> CallMeter:
+        """What pays for a service's calls. Raises `ConfigError` if there is a limit in money and no price per call."""
+        if self.limits_money and service not in self.call_prices:
+            raise ConfigError(
+                f"a limit in money is set, and the price of a call of '{service}' is not known: add it to "
+                "[llm.call_prices] in US dollars (0 if it is free for you)"
+            )
+        return CallMeter(self, service, kind=kind, usd=self.call_prices.get(service))
 
     def price(self, model: str, tokens_in: int, tokens_out: int, *, discount: float = 1.0) -> float | None:
         """US dollars of that many tokens, None if the model has no price."""
@@ -168,9 +181,10 @@ class Ledger:
             self._changed = asyncio.Condition()
         async with self._changed:
             while (reason := self._over(usd or 0.0, tokens)) is not None:
-                if self._held_tokens == 0 and self._held_usd == 0:
+                if self._holds == 0:
                     raise BudgetSpent(reason)
                 await self._changed.wait()
+            self._holds += 1
             self._held_usd += usd or 0.0
             self._held_tokens += tokens
 
@@ -178,9 +192,10 @@ class Ledger:
         """Give back what `hold` set aside."""
         assert self._changed is not None
         async with self._changed:
+            self._holds -= 1
             self._held_tokens -= tokens
             # floats do not come back to zero by themselves
-            self._held_usd = max(0.0, self._held_usd - (usd or 0.0)) if self._held_tokens else 0.0
+            self._held_usd = max(0.0, self._held_usd - (usd or 0.0)) if self._holds else 0.0
             self._changed.notify_all()
 
     def check(self, *, usd: float = 0.0) -> None:

@@ -7,12 +7,12 @@ Which writer writes, and what endpoint is behind it, is wired from outside.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.core.config import AskSection
 from engine.core.errors import ConfigError, NestError
-from engine.core.protocols import Blobs, Search
+from engine.core.protocols import Blobs
 from engine.core.schema import Article, BlindAnswer, Check, Code, Question, Rejected, Stage, canonical_json
 from engine.core.store import sha256_bytes
 from engine.questions.checks import Context, Failure, check_text
@@ -22,6 +22,7 @@ from engine.questions.checks.readable import PictureReader, answer_readable
 from engine.questions.checks.source import locate, spelled_as_in
 from engine.questions.checks.unique import reduce_questions
 from engine.questions.draft import Draft, QuestionWriter
+from engine.questions.encyclopedia import Encyclopedia
 from engine.questions.index import NewsIndex
 from engine.questions.text import fold, level
 
@@ -34,24 +35,28 @@ class AskDeps:
     """The outside world of the stage.
 
     `index` holds all articles of the window (for roles that two publishers state); without it the shard's own are
-    used. `blind` answers without the news, `reader` reads pictures' lettering; each is needed where the config asks
-    for it. `max_in_flight` bounds the articles under way.
+    used. `encyclopedia` is asked for persons whom the window does not show to be public. `blind` answers without the
+    news, `reader` reads pictures' lettering; each is needed where the config asks for it. `max_in_flight` bounds the
+    articles under way.
     """
 
     writer: QuestionWriter
     blobs: Blobs | None = None
-    search: Search | None = None
+    encyclopedia: Encyclopedia | None = None
     blind: Blind | None = None
     reader: PictureReader | None = None
     index: NewsIndex | None = None
     max_in_flight: int = 32
 
 
-async def run(shard: Sequence[Article], config: AskSection, *, deps: AskDeps) -> list[Question | Rejected]:
+async def run(
+    shard: Sequence[Article], config: AskSection, *, deps: AskDeps, stop: list[NestError] | None = None
+) -> list[Question | Rejected]:
     """Questions and losses of a shard, in the shard's order.
 
     Raises `TransientError`, `QuotaExhausted`, `BudgetSpent` or `ConfigError` of the model: what was under way is let
-    finish first, so that its replies lie in the cache.
+    finish first, so that its replies lie in the cache. `stop` is shared by shards that run side by side: what ends one
+    keeps the others from beginning anything new.
     """
     if config.blind_model and deps.blind is None:
         raise ConfigError(f"[ask] blind_model is '{config.blind_model}' and no such chat model was given")
@@ -60,21 +65,56 @@ async def run(shard: Sequence[Article], config: AskSection, *, deps: AskDeps) ->
     index = deps.index or NewsIndex(shard)
     results: list[list[Question | Rejected]] = [[] for _ in shard]
     todo: Iterator[int] = iter(range(len(shard)))
-    stop: list[NestError] = []
+    stopped: list[NestError] = [] if stop is None else stop
+    left: list[int] = []
 
     async def work() -> None:
         for place in todo:
-            if stop:
+            if stopped:
+                left.append(place)
                 return
             try:
                 results[place] = await ask_article(shard[place], config, deps=deps, index=index)
             except NestError as error:
-                stop.append(error)
+                stopped.append(error)
+                left.append(place)
 
     await asyncio.gather(*(work() for _ in range(min(deps.max_in_flight, len(shard)))))
+    if left:
+        raise stopped[0]
+    return [item for result in results for item in result]
+
+
+async def run_shards(
+    shards: Iterable[tuple[int, Sequence[Article]]],
+    config: AskSection,
+    *,
+    deps: AskDeps,
+    done: Callable[[int, list[Question | Rejected]], None],
+) -> None:
+    """Numbered shards; `done` is called with the number and the results of each as it is finished.
+
+    Two run at a time: while the last replies of one are waited for, the next keeps the model busy. Raises like `run`,
+    after the shards that were finished have been handed over.
+    """
+    todo = iter(shards)
+    stop: list[NestError] = []
+
+    async def work() -> None:
+        for number, shard in todo:
+            if stop:
+                return
+            try:
+                found = await run(shard, config, deps=deps, stop=stop)
+            except NestError as error:
+                # shards side by side raise the same one
+                stop.append(error)
+                return
+            done(number, found)
+
+    await asyncio.gather(work(), work())
     if stop:
         raise stop[0]
-    return [item for result in results for item in result]
 
 
 def reduce(
@@ -121,7 +161,7 @@ async def _judge(identity: str, draft: Draft, context: Context, deps: AskDeps) -
     passed, failed = check_text(draft, context)
     blind: tuple[BlindAnswer, ...] = ()
     if failed is None and config.public_figures == "require":
-        problem = await private_person(draft, context.index, deps.search)
+        problem = await private_person(draft, context.index, deps.encyclopedia)
         failed = _noted("public_figure", Code.PRIVATE_PERSON, problem, passed)
     if failed is None and config.read_images and deps.reader is not None:
         texts = await deps.reader.read(draft.image)

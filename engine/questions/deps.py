@@ -14,6 +14,7 @@ from engine.core.schema import Article
 from engine.questions.ask import AskDeps
 from engine.questions.checks.known import Blind
 from engine.questions.checks.readable import ModelReader
+from engine.questions.encyclopedia import Encyclopedia
 from engine.questions.index import NewsIndex
 from engine.questions.writers import make_writer, uses_chat
 
@@ -40,7 +41,8 @@ def make_deps(
     search: Search | None = None,
     articles: Iterable[Article] = (),
 ) -> AskDeps:
-    """Deps for `run` over any shard of `articles` (the whole window's, for roles that two publishers state).
+    """Deps for `run` over any shard of `articles` (the whole window's, for roles that two publishers state). `search`
+    finds encyclopedia entries where `[ask] encyclopedia` names a provider.
 
     Raises `ConfigError` where the config asks for something that was not given.
     """
@@ -48,11 +50,13 @@ def make_deps(
         raise ConfigError("[ask] read_images needs a chat model that sees images: set [llm] model and sees_images")
     if config.blind_model and blind is None:
         raise ConfigError(f"[ask] blind_model is '{config.blind_model}' and no such chat model was given")
+    if config.encyclopedia and search is None:
+        raise ConfigError(f"[ask] encyclopedia is {', '.join(config.encyclopedia)} and no such search was given")
     pictures = blobs if llm.sees_images else None
     return AskDeps(
         writer=make_writer(config, chat=chat, blobs=pictures),
         blobs=blobs,
-        search=search,
+        encyclopedia=Encyclopedia(search) if search is not None else None,
         blind=Blind(blind, blobs=blobs, sees_images=config.blind_sees_images) if blind is not None else None,
         reader=ModelReader(chat, blobs) if config.read_images and chat is not None and blobs is not None else None,
         index=NewsIndex(articles),

@@ -80,6 +80,11 @@ class NewsIndex:
         return ""
 
 
+def has_role(folded: str) -> bool:
+    """Whether a folded text names a public role at all."""
+    return any(word in PUBLIC_ROLES for word in re.findall(r"[\w-]+", folded))
+
+
 def _role_near(name: str, sentence: str) -> str:
     for start, end in places(sentence, name):
         before = re.findall(r"[\w-]+", sentence[:start])[-BEFORE_WORDS:]

@@ -57,7 +57,12 @@ async def plan_window(
     blobs: Blobs | None = None,
     search: Search | None = None,
 ) -> Plan:
-    """Plan a whole window; nothing is sent to a model. `cache` is the live clients' reply cache."""
+    """Plan a whole window; nothing is sent to a model. `cache` is the live clients' reply cache.
+
+    Without `search` no encyclopedia is asked, so that requests may lack which depend on what it would say.
+    """
+    if search is None:
+        config = config.model_copy(update={"encyclopedia": ()})
     chat = PlanningChat(llm, cache=cache)
     section = blind_llm(config, llm)
     blind = PlanningChat(section, cache=cache) if section is not None else None

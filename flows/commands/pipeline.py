@@ -33,10 +33,24 @@ UsdOption = Annotated[
 TokensOption = Annotated[
     int | None, typer.Option("--max-tokens", help="Stop cleanly with exit code 3 when so many tokens are used.")
 ]
+BatchOption = Annotated[
+    bool,
+    typer.Option(
+        "--batch",
+        help="Ask by the endpoint's Batch API: half the price; ends with exit code 3 until replies are there.",
+    ),
+]
 
 
-def _overrides(limit: int | None, max_usd: float | None, max_tokens: int | None) -> dict[str, Any]:
-    told = {"collect.limit": limit, "llm.max_usd": max_usd, "llm.max_tokens": max_tokens}
+def _overrides(
+    limit: int | None, max_usd: float | None, max_tokens: int | None, *, batch: bool = False
+) -> dict[str, Any]:
+    told = {
+        "collect.limit": limit,
+        "llm.max_usd": max_usd,
+        "llm.max_tokens": max_tokens,
+        "ask.batch": True if batch else None,
+    }
     return {name: value for name, value in told.items() if value is not None}
 
 
@@ -70,6 +84,7 @@ def refresh(
     limit: LimitOption = None,
     max_usd: UsdOption = None,
     max_tokens: TokensOption = None,
+    batch: BatchOption = False,
     revise: ReviseOption = False,
     recollect: Annotated[
         bool, typer.Option("--recollect", help="With --revise: fetch the news of the window anew as well.")
@@ -80,7 +95,7 @@ def refresh(
     """Make, push and score the snapshot of one window, doing only what is missing."""
     from flows.run import next_revision, open_run
 
-    overrides = _overrides(limit, max_usd, max_tokens)
+    overrides = _overrides(limit, max_usd, max_tokens, batch=batch)
     run = open_run(window, config_path=config, overrides=overrides, revise=revise)
     if recollect:
         if not revise:
@@ -155,6 +170,7 @@ def _stage_command(name: str) -> Any:
         limit: LimitOption = None,
         max_usd: UsdOption = None,
         max_tokens: TokensOption = None,
+        batch: BatchOption = False,
         revise: ReviseOption = False,
         as_json: JsonOption = False,
     ) -> None:
@@ -163,7 +179,7 @@ def _stage_command(name: str) -> Any:
 
         from flows.run import open_run
 
-        overrides = _overrides(limit, max_usd, max_tokens)
+        overrides = _overrides(limit, max_usd, max_tokens, batch=batch)
         run = open_run(window, config_path=config, overrides=overrides, revise=revise)
         if name == "snapshot":
             importlib.import_module("flows.stages.annotate").do(run)
@@ -215,23 +231,37 @@ def backfill(
             "--attempt", min=1, help="With --deployment: a failed window is sent again only with a new number."
         ),
     ] = 1,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With --deployment: wait until all windows have ended, then tell how.")
+    ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", min=1, max=64, help="Windows at a time, each in a process and with requests of its own."
+        ),
+    ] = 1,
+    max_usd: UsdOption = None,
+    max_tokens: TokensOption = None,
+    batch: BatchOption = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Refresh the windows of a range of dates, those that are missing; goes on after a failure."""
-    from flows.backfill import backfill_range
+    from flows.backfill import How, backfill_range
 
+    if deployment and jobs > 1:
+        raise typer.BadParameter("--jobs is for windows done here; a deployment's concurrency limit bounds its runs")
+    if not deployment and (wait or attempt > 1):
+        raise typer.BadParameter("--wait and --attempt go with --deployment")
     code = backfill_range(
         first,
         last,
         every=every,
         only_missing=only_missing,
-        config=config,
+        how=How(config, _overrides(None, max_usd, max_tokens, batch=batch), jobs, deployment, attempt, wait),
         dry_run=dry_run,
         as_json=as_json,
-        deployment=deployment,
-        attempt=attempt,
     )
     if code:
         raise typer.Exit(code)

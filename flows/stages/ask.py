@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from engine.core.schema import Article, Question
+from engine.core.errors import TransientError
+from engine.core.schema import Article, Question, Rejected
 from engine.core.store import StageDir, stage_key
 from flows import console
 from flows.run import Run
@@ -15,6 +17,7 @@ from flows.stages.base import Done, batches, clock, done, split
 
 if TYPE_CHECKING:
     from engine.llm.plan import Estimate
+    from flows.wiring import AskModels
 
 
 def place(run: Run) -> StageDir | None:
@@ -46,21 +49,36 @@ def do(run: Run) -> Done:
 
 async def _ask(run: Run, where: StageDir) -> None:
     from engine.questions import ask
-    from flows.wiring import ask_deps, ledger_of
+    from engine.questions.deps import make_deps
+    from flows.wiring import ask_models, ledger_of
 
     started = time.monotonic()
     articles = collect.place(run).read(Article)
     shards = batches(articles, run.config.ask.batch_articles)
     missing = [index for index in range(len(shards)) if not where.shard_done(index)]
     ledger = ledger_of(run)
-    async with ask_deps(run, articles, ledger=ledger) as deps:
+    async with ask_models(run, ledger=ledger) as models:
+        if run.config.ask.batch:
+            await _by_batches(run, articles, models)
+        deps = make_deps(
+            run.config.ask,
+            run.config.llm,
+            chat=models.chat,
+            blind=models.blind,
+            blobs=run.home.blobs,
+            search=models.search,
+            articles=articles,
+        )
         with console.bar("ask", len(articles)) as bar:
             bar.step(len(articles) - sum(len(shards[index]) for index in missing))
-            for index in missing:
-                began = time.monotonic()
-                kept, lost = split(await ask.run(shards[index], run.config.ask, deps=deps), Question)
-                where.commit_shard(index, kept, lost, run=clock(began))
+
+            def finished(index: int, found: list[Question | Rejected]) -> None:
+                kept, lost = split(found, Question)
+                where.commit_shard(index, kept, lost, run=clock(started))
                 bar.step(len(shards[index]))
+
+            todo = ((index, shards[index]) for index in missing)
+            await ask.run_shards(todo, run.config.ask, deps=deps, done=finished)
     questions, rejected = where.read_shards(Question, len(shards))
     stories = {article.id: article.story for article in articles if article.story}
     kept, dropped = split(ask.reduce(questions, run.config.ask, stories=stories), Question)
@@ -68,6 +86,34 @@ async def _ask(run: Run, where: StageDir) -> None:
     where.commit(
         kept, lost, stage="ask", found=len(kept) + len(lost), run={**clock(started), "ledger": ledger.summary()}
     )
+
+
+async def _by_batches(run: Run, articles: Sequence[Article], models: AskModels) -> None:
+    """One visit to the window's batches. Raises `TransientError` while replies are waited for; afterwards the stage
+    finds them in the cache, and asks live for what failed in every batch it was in."""
+    from engine.questions.planning import batch_round
+
+    if models.chat is None:
+        return
+    progress = await batch_round(
+        articles,
+        run.config.ask,
+        run.config.llm,
+        chat=models.chat,
+        blind=models.blind,
+        folder=run.home.window(run.window) / "batches",
+        blobs=run.home.blobs,
+        search=models.search,
+    )
+    console.say(
+        f"  ask        by batch: {progress.collected} replies came, {progress.failed} requests failed, "
+        f"{progress.submitted} sent, {progress.given_up} left to be asked live"
+    )
+    if progress.waiting:
+        raise TransientError(
+            f"{progress.waiting} requests of {run.window.label} wait for their batch (up to a day): run the same "
+            "command again later; what is there is kept"
+        )
 
 
 def estimates(run: Run) -> list[Estimate]:
@@ -83,4 +129,4 @@ def estimates(run: Run) -> list[Estimate]:
     plan = asyncio.run(
         plan_window(articles, run.config.ask, run.config.llm, cache=run.home.cache("llm"), blobs=run.home.blobs)
     )
-    return plan.estimates(run.config.llm)
+    return plan.estimates(run.config.llm, batch=run.config.ask.batch)

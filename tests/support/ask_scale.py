@@ -1,6 +1,6 @@
 """Many small articles, and the ask stage over them as a process of its own that can be killed.
 
-    python -m support.ask_scale URL HOME COUNT [IN_FLIGHT]
+    python -m support.ask_scale URL HOME COUNT [IN_FLIGHT [SHARD]]
 
 Works shard by shard and commits each, as a run does; prints one JSON line with seconds, CPU seconds and the resident
 memory after each tenth of the work.
@@ -14,6 +14,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from engine.core.schema import Article, Question, Rejected
 from engine.core.store import StageDir
 from engine.llm.client import OpenAIChat
 from engine.llm.ledger import Ledger
-from engine.questions.ask import run
+from engine.questions.ask import run_shards
 from engine.questions.deps import make_deps
 from support.articles import article
 from support.llm_server import Scripted, completion
@@ -32,7 +33,6 @@ LAST = ("Brand", "Okaf", "Holm", "Quist", "Fontan", "Osei", "Krantz", "Wiel", "P
 ENDS = ("vik", "or", "sen", "ell", "ski", "ova", "berg", "mann", "elli", "ou")
 DID = ("opened", "closed", "painted", "measured", "repaired", "sold", "bought", "praised", "crossed", "named")
 CONFIG = AskSection(public_figures="off")
-SHARD = 32
 
 
 def story(number: int) -> Article:
@@ -65,31 +65,36 @@ def written(body: Any) -> Scripted:
     return completion(json.dumps({"pairs": [pair]}), tokens=(len(user) // 4, 90))
 
 
-async def work(url: str, home: Path, count: int, in_flight: int) -> dict[str, Any]:
+async def work(url: str, home: Path, count: int, in_flight: int, shard: int) -> dict[str, Any]:
     """The whole stage; finished shards are skipped. Returns what is printed."""
     llm = LlmSection(base_url=url, model="test-model", max_in_flight=in_flight, patience_s=60)
     stage = StageDir(home / "stage")
-    kept = lost = 0
+    kept: list[int] = []
+    lost: list[int] = []
     memory: list[int] = []
+
+    def done(index: int, found: list[Question | Rejected]) -> None:
+        questions = [item for item in found if isinstance(item, Question)]
+        rejected = [item for item in found if isinstance(item, Rejected)]
+        stage.commit_shard(index, questions, rejected)
+        kept.append(len(questions))
+        lost.append(len(rejected))
+        if index % max(1, count // shard // 10) == 0:
+            memory.append(resident_kb())
+
     begun = time.monotonic()
     async with OpenAIChat(llm, api_key="test-key", cache=home / "llm", ledger=Ledger(home / "ledger")) as chat:
-        for index, shard in enumerate(shards(count)):
-            if not stage.shard_done(index):
-                deps = make_deps(CONFIG, llm, chat=chat, articles=shard)
-                found = await run(shard, CONFIG, deps=deps)
-                questions = [item for item in found if isinstance(item, Question)]
-                rejected = [item for item in found if isinstance(item, Rejected)]
-                stage.commit_shard(index, questions, rejected)
-                kept, lost = kept + len(questions), lost + len(rejected)
-            if index % max(1, count // SHARD // 10) == 0:
-                memory.append(resident_kb())
+        # every shard is its own index: a window's would hold all articles, which is not what is measured
+        deps = replace(make_deps(CONFIG, llm, chat=chat), index=None)
+        todo = ((index, part) for index, part in enumerate(shards(count, shard)) if not stage.shard_done(index))
+        await run_shards(todo, CONFIG, deps=deps, done=done)
         spent = chat.ledger.spent()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "seconds": time.monotonic() - begun,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "kept": kept,
-        "lost": lost,
+        "kept": sum(kept),
+        "lost": sum(lost),
         "requests": spent.requests,
         "tokens_in": spent.tokens_in,
         "tokens_out": spent.tokens_out,
@@ -97,9 +102,9 @@ async def work(url: str, home: Path, count: int, in_flight: int) -> dict[str, An
     }
 
 
-def shards(count: int) -> Iterator[list[Article]]:
-    for start in range(0, count, SHARD):
-        yield [story(number) for number in range(start, min(start + SHARD, count))]
+def shards(count: int, size: int) -> Iterator[list[Article]]:
+    for start in range(0, count, size):
+        yield [story(number) for number in range(start, min(start + size, count))]
 
 
 def resident_kb() -> int:
@@ -110,6 +115,7 @@ def resident_kb() -> int:
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    told = asyncio.run(work(arguments[0], Path(arguments[1]), int(arguments[2]), int((arguments[3:] or ["8"])[0])))
+    url, home, *counts = sys.argv[1:]
+    count, in_flight, shard = [*map(int, counts), *(8, 32)[len(counts) - 1 :]]
+    told = asyncio.run(work(url, Path(home), count, in_flight, shard))
     sys.stdout.write(json.dumps(told) + "\n")

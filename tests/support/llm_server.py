@@ -185,14 +185,17 @@ class LlmServer:
             )
         return None
 
-    def count(self, body: Body, scripted: Scripted) -> None:
+    def count(self, body: Body, scripted: Scripted, *, times: int = 1) -> None:
+        """Count an answer; once less with `times` of -1, where it did not get through after all."""
         with self.lock:
-            self.answered += 1
-            self.seen[digest(body)] += 1
+            self.answered += times
+            self.seen[digest(body)] += times
+            if not self.seen[digest(body)]:
+                del self.seen[digest(body)]
             usage = scripted.body.get("usage") if isinstance(scripted.body, Mapping) else None
             if scripted.status == 200 and usage:
-                self.tokens_in += usage.get("prompt_tokens", usage.get("input_tokens", 0))
-                self.tokens_out += usage.get("completion_tokens", usage.get("output_tokens", 0))
+                self.tokens_in += times * usage.get("prompt_tokens", usage.get("input_tokens", 0))
+                self.tokens_out += times * usage.get("completion_tokens", usage.get("output_tokens", 0))
 
 
 def digest(body: Body) -> str:
@@ -234,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return
         path = self.path.removeprefix("/v1")
-        if path in ("/chat/completions", "/responses"):
+        if path in ("/chat/completions", "/responses", "/embeddings"):
             self.complete(path, json.loads(raw))
         else:
             self.other("POST", path, raw)
@@ -275,8 +278,11 @@ class _Handler(BaseHTTPRequestHandler):
             with owner.lock:
                 owner.abandoned += 1
             self.close_connection = True
-        elif self.send(scripted):
-            owner.count(body, scripted)
+            return
+        # counted first: a client that has the answer must find it counted
+        owner.count(body, scripted)
+        if not self.send(scripted):
+            owner.count(body, scripted, times=-1)
 
     def gone(self) -> bool:
         """Whether the client hung up meanwhile: what it cannot read is not counted as answered."""

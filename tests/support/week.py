@@ -40,10 +40,14 @@ class PaidServer(LlmServer):
         super().__init__(**settings)
         self.sent: list[tuple[float, str]] = []
 
-    def count(self, body: Mapping[str, Any], scripted: Scripted) -> None:
-        super().count(body, scripted)
+    def count(self, body: Mapping[str, Any], scripted: Scripted, *, times: int = 1) -> None:
+        super().count(body, scripted, times=times)
+        name = digest(body)
         with self.lock:
-            self.sent.append((time.monotonic(), digest(body)))
+            if times > 0:
+                self.sent.append((time.monotonic(), name))
+            else:
+                self.sent.remove(next(one for one in reversed(self.sent) if one[1] == name))
 
 
 class Week:

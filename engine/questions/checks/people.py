@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from engine.core.config import AskSection
-from engine.core.protocols import Search
 from engine.questions.draft import Draft
+from engine.questions.encyclopedia import Encyclopedia
 from engine.questions.index import NewsIndex
-from engine.questions.text import fold, has_phrase
+from engine.questions.text import has_phrase
 
 #: Publishers that must state the role independently.
 MIN_PUBLISHERS = 2
-ENCYCLOPEDIAS = ("wikipedia.org", "britannica.com", "wikidata.org")
 
 
 def opted_out(draft: Draft, config: AskSection) -> str | None:
@@ -32,24 +29,14 @@ def minor(draft: Draft, index: NewsIndex) -> str | None:
     )
 
 
-async def private_person(draft: Draft, index: NewsIndex, search: Search | None) -> str | None:
+async def private_person(draft: Draft, index: NewsIndex, encyclopedia: Encyclopedia | None) -> str | None:
     """Why the person cannot be shown to be public, or None: two publishers state a role, or an encyclopedia knows."""
     if draft.entity_type != "person":
         return None
     witnesses = index.roles_of(draft.answer)
     if len(witnesses) >= MIN_PUBLISHERS:
         return None
-    if search is not None and await in_encyclopedia(draft.answer, search):
+    if encyclopedia is not None and await encyclopedia.knows(draft.answer):
         return None
-    return f"{len(witnesses)} of {MIN_PUBLISHERS} publishers state a public role, and no encyclopedia entry was found"
-
-
-async def in_encyclopedia(name: str, search: Search) -> bool:
-    """Whether the search finds an encyclopedia's page whose title is the name."""
-    for hit in await search.text(name, limit=5):
-        host = urlsplit(hit.url).hostname or ""
-        known = any(host == site or host.endswith(f".{site}") for site in ENCYCLOPEDIAS)
-        title = fold(hit.title).removesuffix(" - wikipedia").split(" (")[0].split(" | ")[0]
-        if known and title.strip() == fold(name):
-            return True
-    return False
+    asked = "no encyclopedia has an entry" if encyclopedia is not None else "no encyclopedia was asked"
+    return f"{len(witnesses)} of {MIN_PUBLISHERS} publishers state a public role, and {asked}"

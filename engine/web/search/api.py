@@ -8,6 +8,7 @@ point to are fetched by the guarded client, not here.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import httpx
 
 from engine.core.errors import ConfigError, QuotaExhausted, TerminalError, TransientError
+from engine.core.protocols import Meter
 from engine.web.retry import PASSING, backoff_s, retry_after_s
 
 #: Tries of one call, and the longest wait that a service may ask for before patience is spent.
@@ -39,6 +41,7 @@ class Api:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
+        self.meter: Meter | None = None
         self._secret = secret
         self._sleep = sleep
         self._client = httpx.AsyncClient(timeout=timeout_s, headers=dict(headers or {}), trust_env=False)
@@ -65,7 +68,7 @@ class Api:
         for attempt in range(TRIES):
             wait: float | None = None
             try:
-                answer = await self._client.request(method, url, **more)
+                answer = await self._request(method, url, **more)
             except httpx.UnsupportedProtocol as error:
                 raise ConfigError(f"the address of {self.name} is no http address: {url}") from error
             except httpx.HTTPError as error:
@@ -81,6 +84,19 @@ class Api:
             if attempt + 1 < TRIES:
                 await self._sleep(wait if wait is not None else backoff_s(url, attempt))
         raise TransientError(f"{self.name} does not answer ({said}): run again later; what is done is kept")
+
+    async def _request(self, method: str, url: str, **more: Any) -> httpx.Response:
+        """One exchange, paid for if there is a meter and the service answered."""
+        if self.meter is None:
+            return await self._client.request(method, url, **more)
+        await self.meter.hold()
+        begun, answered = time.monotonic(), False
+        try:
+            answer = await self._client.request(method, url, **more)
+            answered = answer.status_code == 200
+            return answer
+        finally:
+            await self.meter.settle(answered=answered, seconds=time.monotonic() - begun)
 
     def _refuse(self, answer: httpx.Response) -> None:
         """Raise for statuses that another try does not change."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
-from engine.core.protocols import Fetcher, ImageHit, TextHit
+from engine.core.protocols import Fetcher, ImageHit, Meter, TextHit
 from engine.web.search.api import Api
 from engine.web.search.guard import read_instant
 from engine.web.search.pages import Claim, PageReader, image_hits, text_hits
@@ -26,6 +26,11 @@ class _Engine:
         self._api = api
         self._fetcher = fetcher
         self._read = read
+
+    def metered(self, meter: Meter) -> Self:
+        """Let every call be paid for."""
+        self._api.meter = meter
+        return self
 
     async def close(self) -> None:
         await self._api.close()

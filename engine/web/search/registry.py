@@ -7,16 +7,16 @@ when it is made.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self, TypeVar
 
 from engine.core.config import RoseSection
 from engine.core.errors import ConfigError
-from engine.core.protocols import Fetcher, ImageHit, Search, TextHit
+from engine.core.protocols import Fetcher, ImageHit, Meter, Search, TextHit
 from engine.web.search.engines import Brave, GoogleSearch, SearxNg
 from engine.web.search.pages import PageReader
 from engine.web.search.record import RecordedEntities, RecordedSearch
@@ -33,6 +33,11 @@ PROVIDERS: Mapping[str, str] = {
     "wikipedia": "nothing but an agent string with a contact",
 }
 BRAVE_KEY, GOOGLE_KEY = "BRAVE_API_KEY", "GOOGLE_API_KEY"
+
+
+#: A service's name and kind to what pays for its calls.
+MeterOf = Callable[[str, Literal["search", "vision"]], Meter]
+Paid = TypeVar("Paid", Brave, GoogleSearch)
 
 
 class _Closing(Protocol):
@@ -86,9 +91,11 @@ class SearchSet:
         read: PageReader | None = None,
         agent: str = "",
         offline: bool = False,
+        meter: MeterOf | None = None,
     ) -> None:
         """Raises `ConfigError` for an unknown provider or a missing key. `offline` needs neither keys nor a fetcher:
-        what was recorded under `cache` is all there is."""
+        what was recorded under `cache` is all there is. `meter` pays for the calls of services that take money."""
+        self._meter = meter
         self._stack = AsyncExitStack()
         self._open: list[_Closing] = []
         found: list[Search] = []
@@ -111,6 +118,8 @@ class SearchSet:
             vision = None
             if not offline:
                 vision = GoogleVision(_secret(secrets, GOOGLE_KEY, "google-vision"))
+                if meter is not None:
+                    vision.metered(meter("google-vision", "vision"))
                 self._open.append(vision)
             self.entities = RecordedEntities(vision, cache, name="google-vision", offline=offline)
 
@@ -131,14 +140,20 @@ class SearchSet:
                 raise ConfigError("the search provider 'searxng' needs its address: set [rose] searxng_url")
             made = SearxNg(section.searxng_url, fetcher=fetcher, read=read)
         elif name == "brave":
-            made = Brave(_secret(secrets, BRAVE_KEY, name), fetcher=fetcher, read=read)
+            made = self._metered(Brave(_secret(secrets, BRAVE_KEY, name), fetcher=fetcher, read=read))
         elif name == "google":
             if not section.google_engine:
                 raise ConfigError("the search provider 'google' needs a search engine's id: set [rose] google_engine")
-            made = GoogleSearch(_secret(secrets, GOOGLE_KEY, name), section.google_engine, fetcher=fetcher, read=read)
+            key = _secret(secrets, GOOGLE_KEY, name)
+            made = self._metered(GoogleSearch(key, section.google_engine, fetcher=fetcher, read=read))
         else:
             made = Wikimedia(fetcher=fetcher, agent=agent)
         self._open.append(made)
+        return made
+
+    def _metered(self, made: Paid) -> Paid:
+        if self._meter is not None:
+            made.metered(self._meter(made.name, "search"))
         return made
 
     async def __aenter__(self) -> Self:

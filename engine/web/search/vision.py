@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from engine.core.geometry import Image
 from engine.core.images import encode_jpeg
+from engine.core.protocols import Meter
 from engine.web.search.api import Api
 
 #: Names taken from one image, and the least score of one (the service's own scale, no probability).
@@ -45,6 +46,11 @@ class GoogleVision:
     def __init__(self, key: str, *, host: str = HOST, api: Api | None = None) -> None:
         self._api = api or Api("Google Cloud Vision", secret="GOOGLE_API_KEY", headers={"X-Goog-Api-Key": key})
         self._host = host.rstrip("/")
+
+    def metered(self, meter: Meter) -> Self:
+        """Let every call be paid for."""
+        self._api.meter = meter
+        return self
 
     async def close(self) -> None:
         await self._api.close()

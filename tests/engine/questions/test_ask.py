@@ -10,11 +10,12 @@ import pytest
 from support.articles import article
 
 from engine.core.config import AskSection, LlmSection
-from engine.core.errors import ConfigError, QuotaExhausted
+from engine.core.errors import ConfigError, QuotaExhausted, TransientError
 from engine.core.protocols import ImageHit, TextHit
-from engine.core.schema import Article, Code, Question, Rejected, Writer
-from engine.questions.ask import AskDeps, reduce, run
+from engine.core.schema import Article, Code, Question, Rejected, Stage, Writer
+from engine.questions.ask import AskDeps, reduce, run, run_shards
 from engine.questions.draft import Draft
+from engine.questions.encyclopedia import Encyclopedia
 from engine.questions.index import NewsIndex
 from engine.questions.writers import make_writer, writer_key, writer_names
 
@@ -32,7 +33,11 @@ PHONE = article(
 
 
 def deps(*window: Article, search: EncyclopediaSearch | None = None) -> AskDeps:
-    return AskDeps(make_writer(CONFIG, chat=None), index=NewsIndex(window) if window else None, search=search)
+    return AskDeps(
+        make_writer(CONFIG, chat=None),
+        index=NewsIndex(window) if window else None,
+        encyclopedia=Encyclopedia(search) if search else None,
+    )
 
 
 class EncyclopediaSearch:
@@ -40,8 +45,8 @@ class EncyclopediaSearch:
 
     name = "test"
 
-    def __init__(self, title: str, url: str) -> None:
-        self.hit = TextHit(url, title, "text")
+    def __init__(self, title: str, url: str, text: str = "Eileen Collins (born 1956) is a retired astronaut.") -> None:
+        self.hit = TextHit(url, title, text)
 
     async def text(
         self, query: str, *, limit: int, until: datetime | None = None, blocked: Sequence[str] = ()
@@ -82,6 +87,37 @@ async def test_the_same_sentence_on_two_sites_is_one_witness() -> None:
 )
 async def test_or_an_encyclopedia(title: str, url: str, found: str) -> None:
     assert codes(await run([COLLINS], CONFIG, deps=deps(COLLINS, search=EncyclopediaSearch(title, url)))) == [found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Eileen Collins (1956 - 2031) flew four times.", "Eileen Collins"),
+        ("Eileen Marie Collins is an American politician. She lives in Elmira.", "Eileen Collins"),
+        (
+            "Eileen Collins may refer to: Eileen Collins (astronaut), born 1956, or Eileen Collins (judge).",
+            "private_person",
+        ),
+        ("Eileen Collins is a given name and surname. A judge has it too.", "private_person"),
+        ("Eileen Collins is a small crater on the far side. It is 12 km wide.", "private_person"),
+        ("Eileen Collins is the third album of a band from Elmira.", "private_person"),
+        ("", "private_person"),
+    ],
+)
+async def test_an_entry_is_about_one_person(text: str, found: str) -> None:
+    search = EncyclopediaSearch("Eileen Collins", "https://en.wikipedia.org/wiki/Eileen_Collins", text)
+    assert codes(await run([COLLINS], CONFIG, deps=deps(COLLINS, search=search))) == [found]
+
+
+async def test_what_an_encyclopedia_cannot_say_ends_the_stage() -> None:
+    """A service that stays away is not "nothing found"."""
+
+    class Away(EncyclopediaSearch):
+        async def text(self, query: str, *, limit: int, until: object = None, blocked: object = ()) -> list[TextHit]:
+            raise TransientError("Wikimedia does not answer")
+
+    with pytest.raises(TransientError, match="does not answer"):
+        await run([COLLINS], CONFIG, deps=deps(COLLINS, search=Away("", "")))
 
 
 async def test_a_private_person_is_counted_not_named() -> None:
@@ -158,6 +194,46 @@ async def test_a_stop_lets_what_is_under_way_finish_and_begins_nothing_new() -> 
         await run(stories, CONFIG, deps=AskDeps(writer, max_in_flight=4))
     assert writer.begun == ["0", "1", "2", "3"]
     assert writer.ended == ["0", "1", "3"]
+
+
+class NamedWriter(StoppingWriter):
+    """Says whose turn it was; a title with "slow" takes longer, one with "stop" ends everything."""
+
+    async def write(self, story: Article, config: AskSection) -> list[Draft | Rejected]:
+        self.begun.append(story.title)
+        await asyncio.sleep(0.05 if "slow" in story.title else 0.001)
+        if "stop" in story.title:
+            raise QuotaExhausted("nothing left")
+        return [Rejected(item=story.title, stage=Stage.ASK, code=Code.NO_FACT)]
+
+
+async def test_shards_run_two_at_a_time_and_each_is_handed_over_whole() -> None:
+    """While the slow article of one shard is waited for, the next shard goes on; nothing gets mixed up."""
+    writer = NamedWriter()
+    titles = [["a", "a slow"], ["b", "b"], ["c", "c"]]
+    shards = [(number, [article("text", title=title) for title in part]) for number, part in enumerate(titles)]
+    seen: dict[int, list[str]] = {}
+    await run_shards(
+        iter(shards),
+        CONFIG,
+        deps=AskDeps(writer, max_in_flight=4),
+        done=lambda number, found: seen.update({number: [getattr(item, "item", "") for item in found]}),
+    )
+    assert list(seen) == [1, 2, 0]
+    assert [seen[number] for number in range(3)] == titles
+
+
+async def test_a_stop_in_one_shard_ends_all_and_keeps_what_was_finished() -> None:
+    writer = NamedWriter()
+    titles = [["a slow", "a slow"], ["b", "b stop"], ["c", "c"]]
+    shards = [(number, [article("text", title=title) for title in part]) for number, part in enumerate(titles)]
+    seen: list[int] = []
+    with pytest.raises(QuotaExhausted):
+        await run_shards(
+            shards, CONFIG, deps=AskDeps(writer, max_in_flight=4), done=lambda number, found: seen.append(number)
+        )
+    assert seen == [0]
+    assert "c" not in writer.begun
 
 
 # ---------------------------------------------------------------- reduce
