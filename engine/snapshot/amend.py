@@ -65,9 +65,12 @@ class RankChange:
     score_after: float
 
 
-def amend(folder: Path, out: Path, *, changes: Sequence[Change]) -> SnapshotManifest:
+def amend(
+    folder: Path, out: Path, *, changes: Sequence[Change], measured: Mapping[str, str] | None = None
+) -> SnapshotManifest:
     """Write the next revision of a snapshot folder into `out` and return its manifest.
 
+    `measured` are lines for the card's "Quality", by label; with them a revision may change no row at all.
     `revise.put_in_place` makes it the current one. Raises `ConfigError` for an id that is not there, a change that
     changes nothing or a mask of another size, and `RefusedError` if two changes concern one row.
     """
@@ -75,7 +78,7 @@ def amend(folder: Path, out: Path, *, changes: Sequence[Change]) -> SnapshotMani
     by_id = {change.id: change for change in changes}
     if len(by_id) != len(changes):
         raise RefusedError("two changes concern the same row: put them together")
-    if not changes:
+    if not changes and not measured:
         raise ConfigError("nothing to amend: give an answer, a mask or --drop")
     for change in changes:
         if not change.words():
@@ -97,6 +100,8 @@ def amend(folder: Path, out: Path, *, changes: Sequence[Change]) -> SnapshotMani
         Erratum(revision=revision, sample_id=name, change=by_id[name].words(), because=by_id[name].because)
         for name in sorted(by_id)
     )
+    if measured and not changes:
+        errata = (Erratum(revision=revision, sample_id="", change="card", because="its rows were reviewed"),)
 
     def funnel(kept: int) -> tuple[FunnelStep, ...]:
         if missing := sorted(by_id.keys() - met):
@@ -117,6 +122,7 @@ def amend(folder: Path, out: Path, *, changes: Sequence[Change]) -> SnapshotMani
         supersedes=f"{manifest.name}@{manifest.revision}",
         errata=(*manifest.errata, *errata),
         funnel=funnel,
+        measured={**manifest.measured, **(measured or {})},
     )
 
 

@@ -35,6 +35,9 @@ def amend(
     reviews: Annotated[
         Path | None, typer.Option("--reviews", help="A JSON Lines file of verdicts instead of one row.")
     ] = None,
+    from_review: Annotated[
+        bool, typer.Option("--from-review", help="What 'nest review' found wrong; the card tells the error.")
+    ] = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -42,12 +45,17 @@ def amend(
     """Correct rows of a snapshot: the next revision, with errata; stored predictions are scored again."""
     from engine.core.store import Home
     from engine.snapshot.amend import Change, mask_change, read_reviews
-    from flows.stages.correct import correct, ranks
+    from flows.stages.correct import correct, from_verdicts, ranks
 
     folder = snapshot_folder(snapshot, config)
-    if (row is None) == (reviews is None):
-        raise ConfigError("say which row by its ID, or give --reviews FILE")
+    if (row is not None) + (reviews is not None) + from_review != 1:
+        raise ConfigError("say which row by its ID, or give --reviews FILE, or --from-review")
+    if (reviews is not None or from_review) and (drop or answer is not None or mask):
+        raise ConfigError("--answer, --mask and --drop are about one row: give its ID")
     changes = read_reviews(reviews) if reviews is not None else []
+    measured = None
+    if from_review:
+        changes, measured = from_verdicts(config_of(config).home, folder)
     if drop and (answer is not None or mask):
         raise ConfigError("--drop leaves the row out: give it alone, without --answer and --mask")
     if row is not None:
@@ -55,9 +63,11 @@ def amend(
         changes = [Change(row, because, answer=answer, masks=masks, drop=drop)]
     if dry_run:
         for change in changes:
-            console.say(f"  {change.id}: {change.words() or 'nothing'}")
+            console.say(f"  {change.id}: {change.words() or 'nothing'}  {change.because}")
+        for label, value in (measured or {}).items():
+            console.say(f"  card, {label.lower()}: {value}")
         return
-    manifest = correct(folder, changes)
+    manifest = correct(folder, changes, measured=measured)
     home = Home(folder.parent.parent)
     old = folder.parent / ".superseded" / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
     moved = ranks(home, folder, old)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.core.errors import ConfigError
 from engine.core.schema import Prediction, ScoreReport, SnapshotManifest
 from engine.core.store import Home, StageDir, locked
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from engine.snapshot.amend import Change, RankChange
 
 
-def correct(folder: Path, changes: Sequence[Change]) -> SnapshotManifest:
-    """Write the next revision of a snapshot and put it in place; the old one moves to `.superseded`."""
+def correct(folder: Path, changes: Sequence[Change], *, measured: Mapping[str, str] | None = None) -> SnapshotManifest:
+    """Write the next revision of a snapshot and put it in place; the old one moves to `.superseded`. `measured` are
+    lines for its card."""
     from engine.snapshot.amend import amend
     from engine.snapshot.revise import SUPERSEDED, put_in_place
 
@@ -24,9 +26,25 @@ def correct(folder: Path, changes: Sequence[Change]) -> SnapshotManifest:
         if new.exists():  # an earlier correction stopped between writing and renaming
             shutil.rmtree(new)
         new.parent.mkdir(parents=True, exist_ok=True)
-        manifest = amend(folder, new, changes=changes)
+        manifest = amend(folder, new, changes=changes, measured=measured)
         put_in_place(new, folder)
     return manifest
+
+
+def from_verdicts(home: Path, folder: Path) -> tuple[list[Change], dict[str, str]]:
+    """What the reviews of this revision ask for, and the lines of the card. Raises `ConfigError` without a review."""
+    from engine.snapshot.manifest import read_manifest
+    from engine.snapshot.reviewed import changes_of
+    from engine.snapshot.verdicts import all_of, summarise
+
+    manifest = read_manifest(folder)
+    verdicts = all_of(home, manifest.name)
+    review = summarise(verdicts, digest=manifest.digest)
+    if review is None or not review.random.judged:
+        raise ConfigError(
+            f"nobody judged a row of the random sample of {manifest.name} {manifest.revision}: run 'nest review' first"
+        )
+    return changes_of(verdicts, digest=manifest.digest), review.measured()
 
 
 def ranks(home: Home, folder: Path, old: Path) -> list[RankChange]:

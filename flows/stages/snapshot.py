@@ -109,16 +109,21 @@ def _revisions(place: Path) -> int:
 def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotManifest | None) -> None:
     from engine.snapshot.build import build
     from engine.snapshot.optout import read_optout
+    from engine.snapshot.reviewed import wrong_rows
     from engine.snapshot.samples import join
+    from engine.snapshot.verdicts import all_of, summarise
 
     masks, questions = annotate.place(run), ask.place(run)
     assert masks is not None
     assert questions is not None
+    records = collect.place(run).read(Article), questions.read(Question), masks.read(Annotation)
+    verdicts = all_of(run.home.root, run.snapshot_name)
+    review = summarise(verdicts)
     joined = join(
-        collect.place(run).read(Article),
-        questions.read(Question),
-        masks.read(Annotation),
+        *records,
         opt_out=read_optout(run.home.root, names=run.config.ask.opt_out),
+        # rows that people found wrong stay away when the window is built again
+        wrong=wrong_rows(verdicts, *records),
     )
     samples, dropped = split(joined, Sample)
     build(
@@ -135,6 +140,7 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         previous=folder(run) if there is not None else None,
         because="made anew from other input or settings",
         earlier=list(earlier(run)),
+        measured=review.measured() if review else None,
     )
 
 
