@@ -39,6 +39,10 @@ class Browser:
         """Load a local file."""
         self._post("/url", {"url": path.resolve().as_uri()})
 
+    def visit(self, url: str) -> None:
+        """Load an address."""
+        self._post("/url", {"url": url})
+
     def run(self, script: str, *args: Any) -> Any:
         """Run JavaScript in the page; what it returns."""
         return self._post("/execute/sync", {"script": script, "args": list(args)})
