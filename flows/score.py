@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
-from flows.run import open_run
+from flows.fanout import fan_out
+from flows.run import Run, open_run
+from flows.stages import predict
 from flows.stages import score as stage
 from flows.stages.base import Done
 from flows.tasks import step
@@ -17,4 +21,23 @@ from flows.tasks import step
 def score(window: str, config: str | None = None, overrides: dict[str, Any] | None = None) -> Done:
     """Score the window's snapshot with the segmenters that the configuration names."""
     run = open_run(window, config_path=Path(config) if config else None, overrides=overrides)
+    return score_here(run)
+
+
+def score_here(run: Run) -> Done:
+    """Score in the running flow; predictions are made on the task runner first, where the configuration names one."""
+    task = stage.task_of(run) if run.config.flows.task_runner else None
+    if task is not None:
+        count = predict.shard_count(task, task.open())
+        for name in run.config.score.segmenters:
+            missing = predict.missing(stage.places(task)[stage.label_of(name)], count)
+            fan_out(run, "predict", predict_shards, name, shards=missing)
     return step(f"score {run.window.label}", stage.do, run)
+
+
+def predict_shards(run: Run, name: str, indexes: Sequence[int]) -> int:
+    """Predict these shards in this process, as one of several workers; returns how many samples were done here."""
+    task = stage.task_of(run)
+    assert task is not None, "only a finished snapshot is fanned out"
+    where = stage.places(task)[stage.label_of(name)]
+    return asyncio.run(predict.do_shards(task, name, where, task.open(), indexes))

@@ -194,12 +194,17 @@ class Segmentation:
     stability: float = 1.0
 
 
+#: Points (x, y) in pixels that lie on a thing.
+Points = Sequence[tuple[float, float]]
+
+
 class MaskModel(Protocol):
-    """Boxes to masks. One list per image, aligned with its boxes; the image is encoded once."""
+    """Boxes to masks. One list per image, aligned with its boxes; the image is encoded once. `points` may hold points
+    on the thing for each box (aligned with the boxes, an entry may be empty)."""
 
     name: str
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]: ...
+    def segment(self, image: Image, boxes: Sequence[Box], *, points: Sequence[Points] = ()) -> list[Segmentation]: ...
 
     def model(self) -> ModelRef: ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -62,17 +62,28 @@ class Endpoint:
 
     async def create(self, body: Mapping[str, Any]) -> Answer:
         """POST a body (keyword arguments of the SDK's `create`); every failure of HTTP is a value."""
-        import openai
-
         client = self.client()
         chat = self._config.api == "chat"
         endpoint: Any = client.chat.completions if chat else client.responses
         # as extra_body the SDK sends it as it is; its walk over typed arguments takes a third of the time of a call
         required = {"model": body["model"], **({"messages": ()} if chat else {})}
+        return await self._exchange(endpoint.with_raw_response.create(**required, extra_body=dict(body)))
+
+    async def embed(self, *, model: str, texts: Sequence[str]) -> Answer:
+        """POST texts to /embeddings; every failure of HTTP is a value."""
+        endpoint: Any = self.client().embeddings
+        # without a format the SDK asks for base64, which not every compatible server speaks
+        return await self._exchange(
+            endpoint.with_raw_response.create(model=model, input=list(texts), encoding_format="float")
+        )
+
+    async def _exchange(self, call: Awaitable[Any]) -> Answer:
+        import openai
+
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
-            response = (await endpoint.with_raw_response.create(**required, extra_body=dict(body))).http_response
+            response = (await call).http_response
         except openai.APIStatusError as error:
             response = error.response
         except openai.APITimeoutError:

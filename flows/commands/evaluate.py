@@ -32,17 +32,35 @@ def score(
         list[str] | None,
         typer.Option("--predictions", help="A folder of PNG by id, RLE in JSONL, or Parquet; may be given again."),
     ] = None,
+    ablate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ablation",
+            help="A segmenter, bare and inside ROSE with its modules switched on one by one; may be given again.",
+        ),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Answer from recorded searches and replies alone; needs no key.")
+    ] = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run segmenters over a dataset, or take predictions from files, and score them."""
     from flows.stages import score as stage
+    from inference.rose.ablation import ablation
 
     if any(not path.strip() for path in predictions or ()):
         raise ConfigError("--predictions names no file: it is empty")
-    names = [*(segmenter or ()), *(f"files:{Path(path).absolute()}" for path in predictions or ())]
+    told = [
+        *(segmenter or ()),
+        *(name for inner in ablate or () for name in ablation(inner)),
+        *(f"files:{Path(path).absolute()}" for path in predictions or ()),
+    ]
+    names = list(dict.fromkeys(told))
     overrides: dict[str, Any] = {"score.segmenters": names} if names else {}
+    if offline:
+        overrides["score.offline"] = True
     settings = config_of(config, overrides)
     task = _task(dataset, settings)
     for path in predictions or ():

@@ -7,11 +7,9 @@ A window's own news is what ROSE searches by default; a foreign benchmark has no
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,16 +18,17 @@ from engine.core.config import Config
 from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
-from flows import console
 from flows.run import Run, weights_of
 from flows.stages import snapshot
-from flows.stages.base import Done, clock
+from flows.stages.base import Done
 
 if TYPE_CHECKING:
-    from inference.benchmarks.base import Benchmark, BenchmarkSample
+    from inference.benchmarks.base import Benchmark
 
 #: Raised whenever the figures or the report's pages would differ for the same predictions.
-REPORT_VERSION = "1"
+REPORT_VERSION = "2"
+#: Folder of a report that can be put beside the data: the report and its predictions.
+PUBLISHED = "published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +131,8 @@ def do(run: Run) -> Done:
 
 def do_task(task: Task) -> Done:
     """Predict and score unless that is done."""
+    from flows.stages.predict import predict_all
+
     benchmark = task.open()
     if not task.config.score.segmenters:
         raise ConfigError("no segmenter is named: set [score] segmenters or give --segmenter")
@@ -144,7 +145,7 @@ def do_task(task: Task) -> Done:
             fresh = True
             with where.lock():
                 where.sweep()
-                asyncio.run(_predict(task, name, where, benchmark))
+                asyncio.run(predict_all(task, name, where, benchmark))
     report_at = place(task)
     assert report_at is not None
     if not (report_at / "report.json").is_file():
@@ -155,7 +156,7 @@ def do_task(task: Task) -> Done:
 
 async def _try_all(task: Task, names: Sequence[str]) -> None:
     """Make every segmenter once before the first one works: a missing key or search is told at once."""
-    from flows.wiring import inference_deps
+    from flows.evaluating import inference_deps
     from inference.segmenters.registry import make
 
     if len(names) < 2:
@@ -165,38 +166,32 @@ async def _try_all(task: Task, names: Sequence[str]) -> None:
             make(name, task.config, deps=deps)
 
 
-async def _predict(task: Task, name: str, where: StageDir, benchmark: Benchmark) -> None:
-    from flows.wiring import inference_deps
-    from inference import predict
-    from inference.segmenters.registry import make
+def missing(run: Run, name: str) -> list[int]:
+    """Shards of a segmenter's predictions over the window's snapshot that are not made yet, for whoever shares them."""
+    from flows.stages import predict
 
-    started = time.monotonic()
-    size = task.config.score.shard_samples
-    count = -(-len(benchmark) // size)
-    async with inference_deps(task.config, task.home, task.run, name=name) as deps:
-        runner = make(name, task.config, deps=deps)
-        with console.bar(name, len(benchmark)) as bar:
-            for index, samples in enumerate(_chunks(benchmark, size)):
-                if not where.shard_done(index):
-                    began = time.monotonic()
-                    items = [sample.item() for sample in samples]
-                    kept, timings = await predict.run(items, task.config.score, deps=predict.PredictDeps(runner))
-                    told = {**clock(began), "timings": [timing.model_dump(mode="json") for timing in timings]}
-                    where.commit_shard(index, kept, [], run=told)
-                bar.step(len(samples))
-    predictions, _ = where.read_shards(Prediction, count)
-    where.commit(predictions, [], stage="predict", found=len(benchmark), run=clock(started))
+    task = task_of(run)
+    if task is None:
+        return []
+    return predict.missing(places(task)[label_of(name)], predict.shard_count(task, task.open()))
 
 
-def _chunks(benchmark: Benchmark, size: int) -> Iterator[list[BenchmarkSample]]:
-    """Samples in the benchmark's order; their pictures are decoded only where they are used."""
-    samples = iter(benchmark)
-    while chunk := list(itertools.islice(samples, size)):
-        yield chunk
+def do_shards(run: Run, name: str, indexes: Sequence[int]) -> int:
+    """Predict these shards of the window's snapshot; returns how many samples were predicted here."""
+    from flows.stages import predict
+
+    task = task_of(run)
+    if task is None:
+        return 0
+    where = places(task)[label_of(name)]
+    if where.finished:
+        return 0
+    return asyncio.run(predict.do_shards(task, name, where, task.open(), indexes))
 
 
 def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str, StageDir]) -> None:
     from inference.metrics.score import score
+    from inference.report.costs import ModuleCost, write_costs
     from inference.report.publish import publish
     from inference.report.write import write
 
@@ -209,10 +204,14 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
         descriptions={"snapshot": "the snapshot's own masks"},
         notes=notes,
     )
+    costs = [ModuleCost(**told) for found in predictions.values() for told in found.run().get("costs", ())]
     with committed_directory(where) as temporary:
-        stored = {name: found.read(Prediction) for name, found in predictions.items()}
-        write(report, temporary, benchmark=benchmark, predictions=stored, truths=truths)
-        publish(report, stored, temporary / "published")
+        # read anew for each: masks of a whole benchmark are not held at a time
+        streams = {name: found.iterate(Prediction) for name, found in predictions.items()}
+        write(report, temporary, benchmark=benchmark, predictions=streams, truths=truths, costs=bool(costs))
+        if costs:
+            write_costs(costs, temporary)
+        publish(report, {name: found.iterate(Prediction) for name, found in predictions.items()}, temporary / PUBLISHED)
 
 
 def known_truth(task: Task) -> tuple[dict[str, Any], Sequence[str]]:
@@ -250,11 +249,17 @@ def stored_report(task: Task) -> Path | None:
 
 
 def table(where: Path | None) -> str:
-    """The score table in plain text, "" if there is none."""
-    from inference.report.text import terminal
+    """The score tables in plain text and what the modules took, "" if there is no report."""
+    from inference.report.costs import costs_table, read_costs
+    from inference.report.text import plain_table, terminal
 
     found = read_report(where)
-    return terminal(found) if found else ""
+    if found is None or where is None:
+        return ""
+    if not (costs := read_costs(where)):
+        return terminal(found)
+    spent = costs_table(costs)
+    return f"{spent.title}\n\n{plain_table(spent)}\n\n{terminal(found)}"
 
 
 def figures(where: Path | None) -> list[dict[str, Any]]:

@@ -97,11 +97,11 @@ def main_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Tabl
         columns += [Column("gIoU strict", OVERALL)]
     columns += [Column("pairs"), Column("failed"), Column("missing")]
     lines = []
-    for row in _whole(report, truth):
+    for row in whole_rows(report, truth):
         cells = [Cell(row.segmenter, row.segmenter), _rag(row), estimate_cell(row.figures.get("accuracy"))]
         if split:
             for part in (NOVEL, EMERGING):
-                found = _find(report, row.segmenter, truth, split, part)
+                found = find_row(report, row.segmenter, truth, split, part)
                 cells += [estimate_cell(found.figures.get(name)) if found else Cell(DASH) for name in ("giou", "ciou")]
         measured = row.kind == "segmenter"
         cells += [estimate_cell(row.figures.get(name), interval=measured) for name in ("giou", "ciou")]
@@ -110,7 +110,7 @@ def main_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Tabl
         cells += [_count(row.units), _count(row.failed), _count(row.missing)]
         lines.append(Line(tuple(cells), row.kind))
     if quoted:
-        lines += _quoted_lines("1", [NOVEL, EMERGING, OVERALL] if split else [OVERALL], extra=4 if strict else 3)
+        lines += quoted_lines("1", [NOVEL, EMERGING, OVERALL] if split else [OVERALL], extra=4 if strict else 3)
     notes = [said] if said else []
     if strict:
         notes.append("strict: failed and missing pairs count as a wrong empty mask")
@@ -128,55 +128,30 @@ def mixture_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> T
     for part in (*parts, OVERALL):
         columns += [Column("gIoU", part), Column("cIoU", part)]
     lines = []
-    for row in _whole(report, truth):
+    for row in whole_rows(report, truth):
         cells = [Cell(row.segmenter, row.segmenter), _rag(row)]
         for part in parts:
-            found = _find(report, row.segmenter, truth, "source_set", part)
+            found = find_row(report, row.segmenter, truth, "source_set", part)
             cells += [estimate_cell(found.figures.get(name)) if found else Cell(DASH) for name in ("giou", "ciou")]
         cells += [estimate_cell(row.figures.get("giou")), estimate_cell(row.figures.get("ciou"))]
         lines.append(Line(tuple(cells), row.kind))
     if quoted:
-        lines += _quoted_lines("2", [*parts, OVERALL], extra=0, accuracy=False)
+        lines += quoted_lines("2", [*parts, OVERALL], extra=0, accuracy=False)
     return Table("Parts of the mixture", tuple(columns), tuple(lines))
-
-
-def ablation_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> Table | None:
-    """Table 3: a segmenter and its `rose...:` variants side by side, or None where there is no variant."""
-    rows = [row for row in _whole(report, truth) if row.kind == "segmenter"]
-    bases = {row.segmenter.partition(":")[2] for row in rows if _is_rose(row.segmenter)}
-    wanted = [row for row in rows if _is_rose(row.segmenter) or row.segmenter in bases]
-    if not any(_is_rose(row.segmenter) for row in wanted):
-        return None
-    split, said = novelty_split(report)
-    parts = [NOVEL, EMERGING] if split else []
-    columns = [Column("Method", numeric=False)]
-    for part in (*parts, OVERALL):
-        columns += [Column("gIoU", part), Column("cIoU", part)]
-    lines = []
-    for row in sorted(wanted, key=lambda row: (row.segmenter.rpartition(":")[2], _is_rose(row.segmenter))):
-        cells = [Cell(row.segmenter, row.segmenter)]
-        for part in parts:
-            found = _find(report, row.segmenter, truth, split, part)
-            cells += [estimate_cell(found.figures.get(name)) if found else Cell(DASH) for name in ("giou", "ciou")]
-        cells += [estimate_cell(row.figures.get("giou")), estimate_cell(row.figures.get("ciou"))]
-        lines.append(Line(tuple(cells)))
-    if quoted:
-        lines += _quoted_lines("3", [*parts, OVERALL], extra=0, accuracy=False, retrieval=False)
-    return Table("With and without retrieval", tuple(columns), tuple(lines), (said,) if said else ())
 
 
 def parts_table(report: ScoreReport, truth: str) -> Table | None:
     """gIoU of every part of the data, one column per segmenter."""
-    whole = _whole(report, truth)
+    rows_of_all = whole_rows(report, truth)
     rows = [row for row in report.rows if row.truth == truth and row.split]
     keys = list(dict.fromkeys((row.split, row.part) for row in rows))
     if not keys:
         return None
     columns = [Column("Split", numeric=False), Column("Part", numeric=False), Column("pairs")]
-    columns += [Column(row.segmenter, "gIoU") for row in whole]
+    columns += [Column(row.segmenter, "gIoU") for row in rows_of_all]
     lines = []
     for split, part in keys:
-        found = [_find(report, row.segmenter, truth, split, part) for row in whole]
+        found = [find_row(report, row.segmenter, truth, split, part) for row in rows_of_all]
         units = max((row.units for row in found if row), default=0)
         cells = [Cell(split, split), Cell(part, part), _count(units)]
         cells += [estimate_cell(row.figures.get("giou")) if row else Cell(DASH) for row in found]
@@ -220,14 +195,14 @@ def comparison_table(report: ScoreReport, truth: str) -> Table | None:
 
 def figures_table(report: ScoreReport, truth: str, titles: dict[str, str]) -> Table:
     """All other figures: the metrics by name, and gIoU and cIoU in the other conventions."""
-    whole = _whole(report, truth)
-    names = [name for name in dict.fromkeys(name for row in whole for name in row.figures) if name != "accuracy"]
-    columns = [Column("Figure", numeric=False), *(Column(row.segmenter) for row in whole)]
+    rows_of_all = whole_rows(report, truth)
+    names = [name for name in dict.fromkeys(name for row in rows_of_all for name in row.figures) if name != "accuracy"]
+    columns = [Column("Figure", numeric=False), *(Column(row.segmenter) for row in rows_of_all)]
     lines = []
     for name in names:
         convention, _, metric = name.rpartition(":")
         title = titles.get(metric, metric) + (f" ({convention})" if convention else "")
-        cells = [Cell(title, title), *(estimate_cell(row.figures.get(name)) for row in whole)]
+        cells = [Cell(title, title), *(estimate_cell(row.figures.get(name)) for row in rows_of_all)]
         lines.append(Line(tuple(cells)))
     return Table("All figures", tuple(columns), tuple(lines))
 
@@ -244,16 +219,18 @@ def quoted_tables() -> list[Table]:
         columns += [Column("Acc.")] if accuracy else []
         for part in parts:
             columns += [Column("gIoU", part), Column("cIoU", part)]
-        lines = _quoted_lines(number, parts, extra=0, accuracy=accuracy)  # type: ignore[arg-type]
+        lines = quoted_lines(number, parts, extra=0, accuracy=accuracy)  # type: ignore[arg-type]
         tables.append(Table(title, tuple(columns), tuple(lines)))
     return tables
 
 
-def _whole(report: ScoreReport, truth: str) -> list[ScoreRow]:
+def whole_rows(report: ScoreReport, truth: str) -> list[ScoreRow]:
+    """The rows over all of the data against one truth."""
     return [row for row in report.rows if row.truth == truth and not row.split]
 
 
-def _find(report: ScoreReport, segmenter: str, truth: str, split: str, part: str) -> ScoreRow | None:
+def find_row(report: ScoreReport, segmenter: str, truth: str, split: str, part: str) -> ScoreRow | None:
+    """One row, None if there is none."""
     try:
         return report.row(segmenter, truth=truth, split=split, part=part)
     except KeyError:
@@ -264,12 +241,13 @@ def _parts(report: ScoreReport, truth: str, split: str) -> list[str]:
     return list(dict.fromkeys(row.part for row in report.rows if row.truth == truth and row.split == split))
 
 
-def _is_rose(name: str) -> bool:
+def is_rose(name: str) -> bool:
+    """Whether a segmenter is ROSE around another, with all or some of its modules."""
     return name.startswith("rose") and ":" in name
 
 
 def _rag(row: ScoreRow) -> Cell:
-    text = DASH if row.kind == "baseline" else "yes" if _is_rose(row.segmenter) or "search" in row.segmenter else "no"
+    text = DASH if row.kind == "baseline" else "yes" if is_rose(row.segmenter) or "search" in row.segmenter else "no"
     return Cell(text, text)
 
 
@@ -277,7 +255,7 @@ def _count(number: int) -> Cell:
     return Cell(f"{number:,}", number)
 
 
-def _quoted_lines(
+def quoted_lines(
     table: TableNumber, parts: Sequence[str], *, extra: int, accuracy: bool = True, retrieval: bool = True
 ) -> list[Line]:
     lines = []

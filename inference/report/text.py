@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from engine.core.schema import ScoreReport, TruthInfo
+from inference.report.ablation import ablation_table
 from inference.report.quoted import paper
 from inference.report.tables import (
     Column,
     Table,
-    ablation_table,
     comparison_table,
     figures_table,
     main_table,
@@ -60,6 +60,8 @@ def terminal(report: ScoreReport) -> str:
     for truth in report.truths:
         table = main_table(report, truth.name)
         blocks.append(f"{_against(truth)}\n\n{plain_table(table)}")
+        if (modules := ablation_table(report, truth.name)) and len(modules.lines) > 2:
+            blocks.append(f"{modules.title}\n\n{plain_table(modules)}")
         if compared := comparison_table(report, truth.name):
             blocks.append(plain_table(compared))
     if report.warnings or report.notes:

@@ -17,12 +17,12 @@ from engine.core.store import write_atomic
 from inference.benchmarks.base import Benchmark
 from inference.metrics.registry import METRICS
 from inference.metrics.score import Truth
+from inference.report.ablation import ablation_table
 from inference.report.charts import histogram, size_curve
 from inference.report.gallery import Gallery, build
 from inference.report.quoted import paper
 from inference.report.tables import (
     Table,
-    ablation_table,
     comparison_table,
     figures_table,
     main_table,
@@ -55,12 +55,14 @@ def write(
     truths: Mapping[str, Truth] | None = None,
     gallery: int = GALLERY,
     quoted: bool = True,
+    costs: bool = False,
 ) -> Paths:
     """Write the three files into `folder`.
 
     With `benchmark` and `predictions` (and the other `truths` that were scored) the page has a gallery of at most
-    `gallery` samples. `quoted` shows the paper's rows beside the measured ones. The same report gives the same
-    bytes. Raises `TerminalError` where the folder cannot be written.
+    `gallery` samples. `quoted` shows the paper's rows beside the measured ones, `costs` names the page of
+    `costs` that lies beside. The same report gives the same bytes.
+    Raises `TerminalError` where the folder cannot be written.
     """
     pictures = Gallery([], [], 0)
     if benchmark is not None and predictions is not None and gallery > 0:
@@ -69,7 +71,7 @@ def write(
     paths = Paths(folder / "report.json", folder / "report.md", folder / "report.html")
     write_atomic(paths.json, (report.line() + "\n").encode())
     write_atomic(paths.markdown, markdown(report, titles=titles, quoted=quoted).encode())
-    write_atomic(paths.html, _page(report, pictures, titles, quoted).encode())
+    write_atomic(paths.html, _page(report, pictures, titles, quoted, costs).encode())
     return paths
 
 
@@ -88,7 +90,7 @@ def environment() -> jinja2.Environment:
     return found
 
 
-def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted: bool) -> str:
+def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted: bool, costs: bool) -> str:
     sections = [
         {
             "name": truth.name,
@@ -119,6 +121,7 @@ def _page(report: ScoreReport, pictures: Gallery, titles: dict[str, str], quoted
             segmenters=[info.name for info in report.segmenters],
             metrics=METRICS.values(),
             quoted=quoted,
+            costs=costs,
             same_data=report.dataset == paper()["dataset"],
         )
     )

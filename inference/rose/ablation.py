@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.core.config import Config, RoseSection
+from engine.core.errors import ConfigError
 
 #: Name of the wrapper -> its switches; an empty mapping leaves the config's own.
 VARIANTS: Mapping[str, Mapping[str, bool]] = {
@@ -21,7 +22,9 @@ VARIANTS: Mapping[str, Mapping[str, bool]] = {
 
 
 def ablation(inner: str) -> tuple[str, ...]:
-    """The names of all rows around the segmenter `inner`, in the paper's order."""
+    """The names of all rows around the segmenter `inner`, in the paper's order. Raises `ConfigError` for a wrapper."""
+    if not inner.strip() or inner.partition(":")[0] in VARIANTS or inner.startswith("search-chat:"):
+        raise ConfigError(f"an ablation is of a bare segmenter, not of '{inner}': name for example 'portable'")
     return (inner, *(f"{name}:{inner}" for name in VARIANTS))
 
 

@@ -2,9 +2,9 @@
 
 Query -> pages -> chunks -> candidate answers -> one answer -> reference pictures. Not published by the paper and
 decided here: the query is the question without its asking part unless a model rewrites it; five pages; chunks of whole
-sentences, 150 words, six of them, ranked by the words they share with the question; eight reference pictures. Where the
-image's own entities are known (web detection), the surest candidate among them wins, else the surest at all, as in the
-paper. Every hit is checked here again for date and blocked pages, whatever the provider did.
+sentences, 150 words, the six nearest to the question (see `rank`); eight reference pictures. Where the image's own
+entities are known (web detection, or a model that sees), the surest candidate among them wins, else the surest at all,
+as in the paper. Every hit is checked here again for date and blocked pages, whatever the provider did.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engine.web.search.vision import ImageEntities
 from inference.rose.answer import Candidate, Reader, Reading
 from inference.rose.cost import Cost
 from inference.rose.likeness import same_picture
+from inference.rose.rank import ChunkRanker, PortableTextEmbedder, VectorRanker
 from inference.rose.read_llm import rewrite_query
 from inference.rose.text import Chunk, fold, rank_chunks, split_chunks
 from inference.segmenters.phrases import predicate_of
@@ -43,7 +44,8 @@ class Evidence:
 
 
 class Irag:
-    """Retrieval for one question. `chat` rewrites the query if given, `entities` name what the image shows."""
+    """Retrieval for one question. `chat` rewrites the query if given, `entities` name what the image shows, `ranker`
+    picks the chunks that are read (portable vectors if none is given)."""
 
     def __init__(
         self,
@@ -53,12 +55,14 @@ class Irag:
         *,
         chat: ChatModel | None = None,
         entities: ImageEntities | None = None,
+        ranker: ChunkRanker | None = None,
     ) -> None:
         self.search = search
         self.reader = reader
         self.section = section
         self.chat = chat
         self.entities = entities
+        self.ranker = ranker if ranker is not None else VectorRanker(PortableTextEmbedder())
 
     async def retrieve(self, item: EvalItem) -> Evidence:
         """Evidence for a sample. Raises what the search or the model raise when they are out of reach."""
@@ -70,7 +74,9 @@ class Irag:
             notes += [remark] if remark else []
         query = query or predicate_of(item.question)
         pages = await self.pages(query, item)
-        chunks = rank_chunks(item.question, self._chunks(pages), limit=self.section.top_chunks)
+        ranked = await self.ranker.rank(item.question, self._chunks(pages), limit=self.section.top_chunks)
+        chunks = ranked.chunks
+        cost += ranked.cost
         reading = await self.reader.read(item.question, chunks) if chunks else Reading(candidates=())
         cost += reading.cost
         notes += reading.notes
@@ -83,6 +89,8 @@ class Irag:
             values={
                 "provider": self.search.name,
                 "reader": self.reader.name,
+                "ranker": self.ranker.name,
+                "chunks": " ".join(f"{chunk.score:.4f}" for chunk in chunks),
                 "pages": " ".join(page.url for page in pages),
                 "candidates": "; ".join(f"{c.name} {c.score:.3f}" for c in reading.candidates[:_SHOWN]),
                 "chosen_by": why,

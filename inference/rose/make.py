@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from engine.core.config import Config
+from engine.core.config import Config, RoseSection
 from engine.core.errors import ConfigError
+from engine.web.search.vision import ImageEntities
 from inference.rose.answer import ExtractReader, Reader
 from inference.rose.irag import Irag
+from inference.rose.rank import ChunkRanker, PortableTextEmbedder, VectorRanker, WordRanker
 from inference.rose.read_llm import LlmReader
 from inference.rose.rose import Rose
+from inference.rose.seen import ChatEntities
 from inference.rose.vpe import Vpe
 from inference.rose.websense import WebSense
 from inference.segmenters.builtin import detector_of, embedder_of, mask_model_of
@@ -42,7 +45,8 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps, name: str = ""
             reader,
             section,
             chat=deps.chat if reader_is_model else None,
-            entities=deps.image_entities,
+            entities=_entities(inner, section, deps),
+            ranker=_ranker(inner, section, deps),
         )
     vpe = None
     if section.vpe:
@@ -65,3 +69,27 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps, name: str = ""
         batch=section.batch,
         name=name or f"rose:{inner}",
     )
+
+
+def _ranker(inner: str, section: RoseSection, deps: InferenceDeps) -> ChunkRanker:
+    if section.embedder == "words":
+        return WordRanker()
+    if section.embedder == "portable":
+        return VectorRanker(PortableTextEmbedder())
+    if deps.text_embedder is None:
+        raise ConfigError(
+            f"'rose:{inner}' embeds chunks with a model and none is there: set [rose] embed_model and OPENAI_API_KEY, "
+            'or [rose] embedder = "portable"'
+        )
+    return VectorRanker(deps.text_embedder)
+
+
+def _entities(inner: str, section: RoseSection, deps: InferenceDeps) -> ImageEntities | None:
+    if section.image_entities != "vision-model":
+        return deps.image_entities
+    if deps.seeing_chat is None:
+        raise ConfigError(
+            f"'rose:{inner}' asks a model what images show and none is there: set [llm] model, sees_images = true and "
+            'OPENAI_API_KEY, or [rose] image_entities = "none"'
+        )
+    return ChatEntities(deps.seeing_chat)

@@ -10,7 +10,7 @@ from engine.core.errors import ConfigError
 from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Segmenter
 from inference.segmenters.base import Wording
 from inference.segmenters.deps import Built, InferenceDeps
-from inference.segmenters.keys import portable_parts, real_parts
+from inference.segmenters.keys import portable_parts, real_parts, sam2_parts
 
 #: Detectors take the noun, with the name behind it where they can read names.
 NOUN = Wording(form="phrase", names=False, max_chars=120)
@@ -153,6 +153,14 @@ def sam3(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     return Built(segmenter=segmenter, wording=NOUN, annotate=real_parts(config.annotate))
 
 
+def sam2(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    from inference.segmenters.grounded_sam import GroundedSam
+
+    section = sam2_parts(config)
+    segmenter = GroundedSam(detector_of(section, config, deps), mask_model_of(section, config, deps), name="sam2")
+    return Built(segmenter=segmenter, wording=NOUN_AND_NAME, annotate=section)
+
+
 def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.files import FilesRunner
 
@@ -162,12 +170,32 @@ def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 
 
 def remote(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _served("remote", config, url=argument)
+
+
+def seem(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _served("seem", config)
+
+
+def gres(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _served("gres", config)
+
+
+def cris(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
+    return _served("cris", config)
+
+
+def _served(name: str, config: Config, *, url: str = "") -> Built:
+    """A model behind the protocol of `remote`, at the address that the name or the config gives."""
     from inference.segmenters.remote import Remote
 
-    url = argument or config.score.endpoints.get("remote", "")
-    if not url:
-        raise ConfigError("'remote' is a server: write 'remote:http://host:port', or set [score] endpoints.remote")
-    segmenter = Remote(url, timeout_s=float(config.score.options.get("remote", {}).get("timeout_s", 120.0)))
+    where = url or config.score.endpoints.get(name, "")
+    if not where:
+        hint = (
+            "write 'remote:http://host:port', or set" if name == "remote" else "start one with docker/segmenter and set"
+        )
+        raise ConfigError(f"'{name}' is a server of its own: {hint} [score] endpoints.{name}")
+    segmenter = Remote(where, timeout_s=float(config.score.options.get(name, {}).get("timeout_s", 120.0)))
     return Built(segmenter=segmenter, wording=segmenter.wording(), annotate=real_parts(config.annotate))
 
 
@@ -203,7 +231,8 @@ def vision_chat(name: str, deps: InferenceDeps) -> ChatModel:
     """The chat model that sees images. Raises `ConfigError` without one."""
     if deps.vision_chat is None:
         raise ConfigError(
-            f"the segmenter '{name}' needs a chat model that sees images: set [llm] model and sees_images = true, and "
-            "OPENAI_API_KEY (any text for a server that checks none)"
+            f"the segmenter '{name}' needs a chat model that sees images: set [score] options.{name}.model and "
+            f"endpoints.{name}, or [llm] model and sees_images = true, and OPENAI_API_KEY (any text for a server that "
+            "checks none)"
         )
     return deps.vision_chat

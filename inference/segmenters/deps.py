@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.core.config import AnnotateSection, Config
-from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Search, Segmenter
+from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Search, Segmenter, TextEmbedder
 from engine.web.search.vision import ImageEntities
 from inference.segmenters.base import Runner, Wording
 
@@ -17,15 +17,18 @@ from inference.segmenters.base import Runner, Wording
 class InferenceDeps:
     """Search and models behind Protocols; None where the run has none, which is an error only for who needs it.
 
-    `chat` reads pages and decides for WebSense, `search_chat` is a model that searches by itself (the retrieval
-    baseline), `vision_chat` one that sees images (LLMSeg). The three factories make the annotator's parts of a
-    section; None means those of `segmentation.registry`.
+    `chat` reads pages and decides for WebSense, `seeing_chat` is the same where it takes images and says what they
+    show; `search_chat` is a model that searches by itself (the retrieval baseline), `vision_chat` the one that Seg-Zero
+    and LLMSeg ask; `text_embedder` embeds chunks. The three factories make the annotator's parts of a section; None
+    means those of `segmentation.registry`.
     """
 
     search: Search | None = None
     chat: ChatModel | None = None
     search_chat: ChatModel | None = None
     vision_chat: ChatModel | None = None
+    seeing_chat: ChatModel | None = None
+    text_embedder: TextEmbedder | None = None
     image_entities: ImageEntities | None = None
     weights_dir: Path | None = None
     make_detector: Callable[[AnnotateSection], Detector] | None = None

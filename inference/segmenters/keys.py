@@ -46,6 +46,8 @@ def segmenter_key(name: str, config: Config, *, weights_dir: Path, search: str =
         return own | {"parts": _parts(portable_parts(config.annotate), weights_dir)}
     if head == "grounded-sam":
         return own | {"parts": _parts(real_parts(config.annotate), weights_dir)}
+    if head == "sam2":
+        return own | {"parts": _parts(sam2_parts(config), weights_dir)}
     if head in _FAMILY:
         return own | {"dtype": config.annotate.dtype, "weights": _folder(head, config, weights_dir)}
     if head in VARIANTS:
@@ -55,8 +57,20 @@ def segmenter_key(name: str, config: Config, *, weights_dir: Path, search: str =
 
         inner = segmenter_key(argument, config, weights_dir=weights_dir)
         return own | {"inner": inner, "prompt": prompt_digest(PROMPT)}
-    if head in ("seg-zero", "llmseg"):
-        return own | {"parts": _parts(real_parts(config.annotate), weights_dir), "model": config.llm.model}
+    if head == "seg-zero":
+        from inference.segmenters.seg_zero import PROMPT as TASK
+
+        told = str(options.get("prompt", TASK))
+        return own | {
+            "parts": _parts(real_parts(config.annotate), weights_dir),
+            "model": options.get("model", config.llm.model),
+            "prompt": prompt_digest(told, package="inference.segmenters"),
+        }
+    if head == "llmseg":
+        from inference.segmenters.llmseg import DETECT, REFINE, TRACE
+
+        prompts = [prompt_digest(name, package="inference.segmenters") for name in (DETECT, TRACE, REFINE)]
+        return own | {"model": options.get("model", config.llm.model), "prompts": prompts}
     if head == "files":
         return own | {"files": tree_digest(config.resolve(Path(argument)))}
     if head in BUILT_IN:
@@ -87,11 +101,20 @@ def real_parts(section: AnnotateSection) -> AnnotateSection:
     return section.model_copy(update=update)
 
 
-def prompt_digest(name: str) -> str:
-    """sha256 of one of ROSE's prompt files."""
+def sam2_parts(config: Config) -> AnnotateSection:
+    """The section with SAM 2 as its mask model, from `[score] weights.sam2` where that is set."""
+    section = real_parts(config.annotate)
+    told = config.score.weights.get("sam2", section.mask_weights if section.mask_model == "hf-sam2" else "")
+    if told and "@" not in told:
+        told = str(config.resolve(Path(told)))
+    return section.model_copy(update={"mask_model": "hf-sam2", "mask_weights": told})
+
+
+def prompt_digest(name: str, *, package: str = "inference.rose") -> str:
+    """sha256 of one of a package's prompt files."""
     from engine.llm.prompts import load_prompt
 
-    return load_prompt("inference.rose", name).digest
+    return load_prompt(package, name).digest
 
 
 def tree_digest(path: Path) -> str:
@@ -110,14 +133,17 @@ def tree_digest(path: Path) -> str:
 
 def _rose(inner: str, config: Config, *, weights_dir: Path, search: str) -> dict[str, Any]:
     from inference.rose.answer import ExtractReader
+    from inference.rose.rank import PortableTextEmbedder, WordRanker
     from inference.rose.read_llm import MAP, REDUCE, REWRITE
     from inference.rose.rose import VERSION
+    from inference.rose.seen import PROMPT as ENTITIES
     from inference.rose.tpe import VERSION as TPE_VERSION
     from inference.rose.websense import PROMPT
 
     section = config.rose
     head = inner.partition(":")[0]
     parts = portable_parts(config.annotate) if head == "portable" else real_parts(config.annotate)
+    parts = sam2_parts(config) if head == "sam2" else parts
     found: dict[str, Any] = {
         "version": [VERSION, TPE_VERSION],
         "rose": section.keyed(),
@@ -127,6 +153,10 @@ def _rose(inner: str, config: Config, *, weights_dir: Path, search: str) -> dict
     }
     if section.vpe:
         found["parts"] = _parts(parts, weights_dir)
+    if section.irag:
+        found["ranker"] = {"portable": PortableTextEmbedder.name, "words": WordRanker.name}.get(section.embedder, "")
+        if section.image_entities == "vision-model":
+            found["entities"] = {"model": config.llm.model, "prompt": prompt_digest(ENTITIES)}
     if section.answerer == "llm":
         prompts = [prompt_digest(name) for name in (PROMPT, REWRITE, MAP, REDUCE)]
         found["reader"] = {"model": config.llm.model, "temperature": config.llm.temperature, "prompts": prompts}

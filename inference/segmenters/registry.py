@@ -68,6 +68,11 @@ BUILT_IN: Mapping[str, _BuiltIn] = {
     "lisa": _BuiltIn(f"{_HERE}:lisa", "[gpu], LISA-7B or -13B weights", "LISA, reasoning segmentation"),
     "sesame": _BuiltIn(f"{_HERE}:sesame", "[gpu], SESAME-7B weights", "SESAME, which may deny the premise"),
     "read": _BuiltIn(f"{_HERE}:read", "[gpu], READ-7B weights", "READ, reasoning to attend"),
+    "sam2": _BuiltIn(
+        f"{_HERE}:sam2",
+        "[gpu], weights of SAM 2 and the detector",
+        "the detector's best box for the noun, SAM 2's mask",
+    ),
     "sam3": _BuiltIn(f"{_HERE}:sam3", "[gpu], SAM 3 weights", "SAM 3 with the noun phrase as its concept"),
     "seg-zero": _BuiltIn(
         f"{_HERE}:seg_zero", "a vision endpoint, mask model of [annotate]", "a reasoning model's boxes, SAM's mask"
@@ -76,6 +81,10 @@ BUILT_IN: Mapping[str, _BuiltIn] = {
     "remote": _BuiltIn(
         f"{_HERE}:remote", "a server, see docker/segmenter", "any model behind a small HTTP protocol", "URL"
     ),
+    **{
+        name: _BuiltIn(f"{_HERE}:{name}", f"a server at [score] endpoints.{name}", f"{about}, behind the same protocol")
+        for name, about in (("seem", "SEEM"), ("gres", "GRES (ReLA)"), ("cris", "CRIS"))
+    },
     "files": _BuiltIn(f"{_HERE}:files", "a folder or file of masks", "predictions made elsewhere", "PATH"),
 }
 
@@ -93,10 +102,16 @@ def known() -> list[SegmenterInfo]:
 
 
 def check(name: str) -> None:
-    """Raise `ConfigError` if no segmenter has this name (or the one after a wrapper's colon); imports nothing."""
-    head, _, argument = name.partition(":")
+    """Raise `ConfigError` if no segmenter has this name (or the one after a wrapper's colon), or if it takes nothing
+    after a colon and gets something; imports nothing."""
+    head, colon, argument = name.partition(":")
     _point(head)
     spec = BUILT_IN.get(head)
+    if spec is not None and colon and not spec.argument:
+        wrappers = ", ".join(other for other, found in BUILT_IN.items() if found.argument == "SEGMENTER")
+        raise ConfigError(
+            f"'{name}': '{head}' takes nothing after a colon; write '{head}', or put a wrapper before it ({wrappers})"
+        )
     if spec is not None and spec.argument == "SEGMENTER":
         if not argument:
             raise ConfigError(f"'{name}' wraps a segmenter: write for example '{head}:portable'")

@@ -1,10 +1,10 @@
 """Seg-Zero and its relatives: a reasoning vision model gives boxes, the mask model makes masks of them.
 
 The model stands behind an OpenAI-compatible endpoint (vLLM serves the released weights). The image is squeezed to
-840x840 before it is shown, as in training, and boxes come back in that frame; models that answer in relative numbers
-get the picture as it is. Several objects are one mask together. The points of a reply are kept in the text and not
-used: the mask model's seam takes boxes. The prompt is our wording of the published task; `[score.options.seg-zero]
-prompt` may name the file of the one the weights were trained with.
+840x840 before it is shown, as in training, and boxes and points come back in that frame; models that answer in
+relative numbers get the picture as it is. Each object's box goes to the mask model with its points, all of them on the
+object, as published; several objects are one mask together. The prompt is our wording of the published task;
+`[score.options.seg-zero] prompt` may name the file of the one the weights were trained with.
 """
 
 from __future__ import annotations
@@ -78,8 +78,11 @@ class SegZero:
             return SegmentResult(mask=None, failure=failure, text=reply.text)
         mask = np.zeros((height, width), bool)
         # an empty list is the model's answer that nothing is there, and so is the empty mask
-        for made in self.mask_model.segment(request.image, [one.box for one in found.objects]) if found.objects else ():
-            mask |= made.mask
+        if found.objects:
+            boxes = [one.box for one in found.objects]
+            points = [one.points for one in found.objects]
+            for made in self.mask_model.segment(request.image, boxes, points=points):
+                mask |= made.mask
         if found.objects and not mask.any():
             failure = Failure(kind="error", detail=f"{self.mask_model.name} found nothing in the reply's boxes")
             return SegmentResult(mask=None, failure=failure, text=reply.text)

@@ -101,13 +101,18 @@ class HfSam(BoxMaskModel):
     def _to_frame(self, corners: Any, height: int, width: int) -> Any:
         if self._pads:
             return to_input_frame(corners, height, width, side=self._side)
-        return np.asarray(corners, np.float64) * (np.array([1 / width, 1 / height] * 2) * self._side)
+        values = np.asarray(corners, np.float64)
+        return values * (np.array([1 / width, 1 / height] * (values.shape[-1] // 2)) * self._side)
 
-    def _low_resolution(self, feature: Any, prompts: Any) -> tuple[Any, Any]:
+    def _low_resolution(self, feature: Any, prompts: Any, *, points: Any = None) -> tuple[Any, Any]:
         import torch
 
-        boxes = torch.as_tensor(prompts, dtype=torch.float32, device=self._device)[None]
-        answer = self._network(image_embeddings=feature, input_boxes=boxes, multimask_output=True)
+        given = {"input_boxes": torch.as_tensor(prompts, dtype=torch.float32, device=self._device)[None]}
+        if points is not None:
+            where = torch.as_tensor(points, dtype=torch.float32, device=self._device)[None, None]
+            given["input_points"] = where
+            given["input_labels"] = torch.ones(where.shape[:3], dtype=torch.int64, device=self._device)
+        answer = self._network(image_embeddings=feature, **given, multimask_output=True)
         return answer.pred_masks[0].float(), answer.iou_scores[0].float()
 
     def _full_size(self, low: Any, height: int, width: int) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.core.geometry import Box, Floats, Image, Mask, mask_iou
-from engine.core.protocols import Segmentation
+from engine.core.protocols import Points, Segmentation
 from engine.core.schema import ModelRef
 from segmentation.detectors.portable_faces import image_digest
 from segmentation.mask_models.portable_people import PeopleFinder, Person, shrink
@@ -46,8 +46,9 @@ class PortableMasker:
     def model(self) -> ModelRef:
         return ModelRef(role="mask_model", name=self.name, version=self.VERSION, weights_sha256=PersonPrior.SHA256)
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
-        """One mask per box, in order; a box outside the image gives an empty mask with score 0."""
+    def segment(self, image: Image, boxes: Sequence[Box], *, points: Sequence[Points] = ()) -> list[Segmentation]:
+        """One mask per box, in order; a box outside the image gives an empty mask with score 0. What stands at a box's
+        `points` is foreground from the start."""
         height, width = image.shape[:2]
         clipped = [box.clip(width, height) for box in boxes]
         if not clipped:
@@ -55,13 +56,18 @@ class PortableMasker:
         people = self.people.find(image)
         digest = image_digest(image)
         with self._lock:
-            return [self._cut_once(image, digest, box, _owner(box, people)) for box in clipped]
+            return [
+                self._cut_once(image, digest, box, _owner(box, people), tuple(points[place]) if points else ())
+                for place, box in enumerate(clipped)
+            ]
 
-    def _cut_once(self, image: Image, digest: bytes, box: Box, person: Person | None) -> Segmentation:
-        key = (self.people, digest, box, person.box if person is not None else None)
-        return _known.get(key, lambda: self._one(image, box, person))
+    def _cut_once(
+        self, image: Image, digest: bytes, box: Box, person: Person | None, points: tuple[tuple[float, float], ...]
+    ) -> Segmentation:
+        key = (self.people, digest, box, person.box if person is not None else None, points)
+        return _known.get(key, lambda: self._one(image, box, person, points))
 
-    def _one(self, image: Image, box: Box, person: Person | None) -> Segmentation:
+    def _one(self, image: Image, box: Box, person: Person | None, points: Points = ()) -> Segmentation:
         height, width = image.shape[:2]
         whole: Mask = np.zeros((height, width), bool)
         if box.width < 2 or box.height < 2:
@@ -73,15 +79,16 @@ class PortableMasker:
         cut = Box(left, top, left + crop.shape[1], top + crop.shape[0])
         here = Box(box.x1 - left, box.y1 - top, box.x2 - left, box.y2 - top)
         region = _region(person, (height, width), cut) if person is not None else None
-        main = self._cut(crop, here, region, side_px=self.SIDE_PX, widen=0.0)
-        again = self._cut(crop, here, region, side_px=self.CHECK_SIDE_PX, widen=0.03)
+        on = [(x - left, y - top) for x, y in points]
+        main = self._cut(crop, here, region, on, side_px=self.SIDE_PX, widen=0.0)
+        again = self._cut(crop, here, region, on, side_px=self.CHECK_SIDE_PX, widen=0.03)
         small, _ = shrink(crop, self.SIDE_PX)
         stability = mask_iou(main, _enlarge(again, *main.shape)) if main.any() else 0.0
         whole[top : top + crop.shape[0], left : left + crop.shape[1]] = _enlarge(main, crop.shape[0], crop.shape[1])
         whole.flags.writeable = False  # it is remembered
         return Segmentation(whole, _contrast(small, main), stability)
 
-    def _cut(self, crop: Image, box: Box, region: Floats | None, *, side_px: int, widen: float) -> Mask:
+    def _cut(self, crop: Image, box: Box, region: Floats | None, points: Points, *, side_px: int, widen: float) -> Mask:
         """The mask at the scale of a copy of at most `side_px`; `widen` lets the box grow by that share."""
         import cv2
 
@@ -93,6 +100,7 @@ class PortableMasker:
         if region is not None:
             region = cv2.resize(region, (image.shape[1], image.shape[0]), interpolation=cv2.INTER_LINEAR)
         labels = _seeds(image.shape[0], image.shape[1], local, region)
+        _mark(labels, local, [(x * scale, y * scale) for x, y in points])
         if not ((labels == _FORE) | (labels == _MAYBE_FORE)).any():
             return np.zeros(image.shape[:2], bool)
         if not ((labels == _BACK) | (labels == _MAYBE_BACK)).any():
@@ -136,6 +144,15 @@ def _seeds(height: int, width: int, box: Box, region: Floats | None) -> Labels:
     labels[cv2.dilate((region > 0.1).astype(np.uint8), np.ones((13, 13), np.uint8)) == 0] = _BACK
     labels[inside & sure] = _FORE
     return labels
+
+
+def _mark(labels: Labels, box: Box, points: Points) -> None:
+    """Foreground around points: discs of a thirtieth of the box's shorter side, where they lie in the box."""
+    radius = max(1.0, min(box.width, box.height) / 30)
+    ys, xs = np.mgrid[: labels.shape[0], : labels.shape[1]]
+    for x, y in points:
+        disc = (xs + 0.5 - x) ** 2 + (ys + 0.5 - y) ** 2 <= radius**2
+        labels[disc & (labels != _BACK)] = _FORE
 
 
 def _tidy(mask: Mask, *, fill: bool) -> Mask:

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.config.sections import AnnotateSection
 from engine.core.geometry import Box, Floats, Image
-from engine.core.protocols import Segmentation
+from engine.core.protocols import Points, Segmentation
 from segmentation.device import in_batches, inference
 
 #: Boxes per decoder pass; the decoder is light, full-size masks are made one by one.
@@ -31,9 +31,28 @@ class BoxMaskModel(ABC):
         self._device = device
         self._dtype = config.dtype if device.type != "cpu" else "float32"
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
-        """Masks (H, W) aligned with the boxes. Raises `OutOfMemory` when the image or one box does not fit."""
-        return self.segment_many([(image, boxes)])[0]
+    def segment(self, image: Image, boxes: Sequence[Box], *, points: Sequence[Points] = ()) -> list[Segmentation]:
+        """Masks (H, W) aligned with the boxes. Raises `OutOfMemory` when the image or one box does not fit.
+
+        A box's `points` are given to the network beside it, all as foreground.
+        """
+        if not any(points):
+            return self.segment_many([(image, boxes)])[0]
+        if len(points) != len(boxes):
+            raise ValueError(f"{len(points)} lists of points for {len(boxes)} boxes")
+        (feature,) = in_batches([image], self._encoded, batch=1)
+        height, width = image.shape[:2]
+        found = []
+        for box, own in zip(boxes, points, strict=True):
+            corners = self._to_frame(np.array([[box.x1, box.y1, box.x2, box.y2]], np.float64), height, width)
+            placed = self._to_frame(np.asarray(own, np.float64).reshape(-1, 2), height, width) if own else None
+
+            def decode(part: Sequence[Any], placed: Any = placed) -> Any:
+                return self._decode(feature, np.stack(part), height, width, points=placed)
+
+            # one box at a time: boxes with other numbers of points are prompts of another length
+            found += in_batches(list(corners), decode, batch=1, what="boxes")
+        return found
 
     def segment_many(self, items: Sequence[tuple[Image, Sequence[Box]]]) -> list[list[Segmentation]]:
         """Like `segment` for several images, whose encodings share batches of `batch_images`."""
@@ -56,9 +75,11 @@ class BoxMaskModel(ABC):
         with inference(self._device, self._dtype):
             return self._encode(images)
 
-    def _decode(self, feature: Any, prompts: Floats, height: int, width: int) -> list[Segmentation]:
+    def _decode(
+        self, feature: Any, prompts: Floats, height: int, width: int, *, points: Any = None
+    ) -> list[Segmentation]:
         with inference(self._device, self._dtype):
-            low, quality = self._low_resolution(feature, prompts)
+            low, quality = self._low_resolution(feature, prompts, points=points)
             found = []
             for row, column in enumerate(quality.argmax(dim=1).tolist()):
                 logits = self._full_size(low[row : row + 1, column : column + 1], height, width)[0, 0]
@@ -72,11 +93,12 @@ class BoxMaskModel(ABC):
 
     @abstractmethod
     def _to_frame(self, corners: Any, height: int, width: int) -> Any:
-        """Corner boxes (N, 4) in image pixels to the frame in which the network takes prompts."""
+        """Corner boxes (N, 4), or points (N, 2), in image pixels to the frame in which the network takes prompts."""
 
     @abstractmethod
-    def _low_resolution(self, feature: Any, prompts: Any) -> tuple[Any, Any]:
-        """Logits (N, C, h, w) with threshold 0 and quality guesses (N, C), float32."""
+    def _low_resolution(self, feature: Any, prompts: Any, *, points: Any = None) -> tuple[Any, Any]:
+        """Logits (N, C, h, w) with threshold 0 and quality guesses (N, C), float32, for boxes (N, 4) in the network's
+        frame; `points` (K, 2) on the thing may go with a single box."""
 
     @abstractmethod
     def _full_size(self, low: Any, height: int, width: int) -> Any:

@@ -65,11 +65,15 @@ class Sam(BoxMaskModel):
     def _to_frame(self, corners: Any, height: int, width: int) -> Any:
         return to_input_frame(corners, height, width, side=self._side)
 
-    def _low_resolution(self, feature: Any, prompts: Any, *, three: bool = True) -> tuple[Any, Any]:
+    def _low_resolution(self, feature: Any, prompts: Any, *, points: Any = None, three: bool = True) -> tuple[Any, Any]:
         import torch
 
         boxes = torch.as_tensor(prompts, dtype=torch.float32, device=self._device)
-        sparse, dense = self._network.prompt_encoder(points=None, boxes=boxes, masks=None)
+        placed = None
+        if points is not None:
+            where = torch.as_tensor(points, dtype=torch.float32, device=self._device)[None]
+            placed = (where, torch.ones(where.shape[:2], dtype=torch.int64, device=self._device))
+        sparse, dense = self._network.prompt_encoder(points=placed, boxes=boxes, masks=None)
         low, quality = self._network.mask_decoder(
             image_embeddings=feature,
             image_pe=self._network.prompt_encoder.get_dense_pe(),

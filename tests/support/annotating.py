@@ -71,7 +71,7 @@ class BoxMasker:
     stability: float = 0.95
     calls: int = 0
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
+    def segment(self, image: Image, boxes: Sequence[Box], *, points: object = ()) -> list[Segmentation]:
         self.calls += 1
         return [Segmentation(ellipse(image.shape[0], image.shape[1], box), self.score, self.stability) for box in boxes]
 

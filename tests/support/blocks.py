@@ -13,7 +13,7 @@ import numpy as np
 from scipy import ndimage
 
 from engine.core.geometry import Box, Floats, Image, Mask
-from engine.core.protocols import Detection, DetectRequest, Segmentation
+from engine.core.protocols import Detection, DetectRequest, Points, Segmentation
 from engine.core.schema import ModelRef
 
 GREY = (128, 128, 128)
@@ -60,17 +60,27 @@ class BlockDetector:
 
 
 class BlockMasker:
-    """The block that fills most of a box."""
+    """The block that fills most of a box, or the one at its first point; `asked` keeps the points."""
 
     name = "blocks"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[float, float], ...]] = []
 
     def model(self) -> ModelRef:
         return ModelRef(role="mask_model", name=self.name)
 
-    def segment(self, image: Image, boxes: Sequence[Box]) -> list[Segmentation]:
+    def segment(self, image: Image, boxes: Sequence[Box], *, points: Sequence[Points] = ()) -> list[Segmentation]:
         labels, _ = _blocks(image)
         made = []
-        for box in boxes:
+        self.asked += [tuple(own) for own in points]
+        for place, box in enumerate(boxes):
+            at = points[place][0] if points and points[place] else None
+            if at is not None and (
+                found := labels[min(int(at[1]), labels.shape[0] - 1), min(int(at[0]), labels.shape[1] - 1)]
+            ):
+                made.append(Segmentation(labels == found))
+                continue
             inside = labels[int(box.y1) : int(box.y2), int(box.x1) : int(box.x2)]
             counts = np.bincount(inside.ravel(), minlength=1)
             counts[0] = 0

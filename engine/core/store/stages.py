@@ -67,6 +67,10 @@ class StageDir:
     def iterate(self, kind: type[R]) -> Iterator[R]:
         yield from read_jsonl(self.path / DATA, kind)
 
+    def run(self) -> dict[str, Any]:
+        """What the stage's work took, in no digest; empty if that is not there any more."""
+        return _told(self.path / RUN)
+
     def rejected(self) -> list[Rejected]:
         return list(read_jsonl(self.path / REJECTED, Rejected))
 
@@ -93,6 +97,10 @@ class StageDir:
             }
             (folder / RUN).write_text(canonical_json(dict(run or {})), encoding="utf-8")
             (folder / MANIFEST).write_text(canonical_json(counts), encoding="utf-8")
+
+    def run_of(self, index: int) -> dict[str, Any]:
+        """What a shard's work took; empty if that is not there any more."""
+        return _told(self.shard(index) / RUN)
 
     def read_shards(self, kind: type[R], count: int) -> tuple[list[R], list[Rejected]]:
         items: list[R] = []
@@ -159,6 +167,14 @@ def read_jsonl(path: Path, kind: type[R]) -> Iterator[R]:
                 yield kind.read(json.loads(line))
             except ValueError as error:
                 raise TerminalError(f"{path}, line {number}: not a {kind.__name__}: {error}") from error
+
+
+def _told(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _identity(record: Record) -> str:

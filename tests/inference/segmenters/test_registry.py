@@ -32,8 +32,10 @@ def test_every_known_name_can_be_checked() -> None:
     [
         ("portabel", "did you mean 'portable'"),
         ("rose:grounded-smm", "did you mean 'grounded-sam'"),
+        ("portable:x", "'portable' takes nothing after a colon; write 'portable'"),
+        ("rose:lisa:13b", "'lisa' takes nothing after a colon"),
         ("search-chat", "write for example 'search-chat:portable'"),
-        ("xyzzy", "known are files, grounded-sam"),
+        ("xyzzy", "known are cris, files, gres, grounded-sam"),
     ],
 )
 def test_unknown_names_are_config_errors(name: str, told: str) -> None:

@@ -1,0 +1,101 @@
+"""What segmenters work with: searches, chat models and an embedder of a configuration, each opened only where the name
+asks for it.
+
+With `[score] offline` none of them is asked: searches, replies and vectors come from what is recorded in the home, and
+no key is needed. What is not recorded is then an error, never an empty answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from flows.run import Run, weights_of
+from flows.wiring import openai_key, searches
+
+if TYPE_CHECKING:
+    from engine.core.config import Config, LlmSection
+    from engine.core.protocols import ChatModel, TextEmbedder
+    from engine.core.store import Home
+    from engine.llm.ledger import Ledger
+    from inference.segmenters.deps import InferenceDeps
+
+#: Segmenters that ask a vision model of their own.
+SEEING = ("seg-zero", "llmseg")
+
+
+@asynccontextmanager
+async def inference_deps(config: Config, home: Home, run: Run | None, *, name: str) -> AsyncIterator[InferenceDeps]:
+    """What the segmenter `name` may use: the searches of `[rose] search`, chat models, the weights' folder."""
+    from engine.llm.ledger import Ledger
+    from inference.rose.ablation import VARIANTS
+    from inference.segmenters.deps import InferenceDeps
+
+    heads = name.split(":")
+    retrieves = heads[0] in VARIANTS
+    ledger = Ledger.of(config.llm, home.root / "ledger")
+    async with AsyncExitStack() as stack:
+        search = await searches(config, home, run, stack, ledger=ledger) if retrieves else None
+        chat = await _chat(config, config.llm, home, stack, ledger) if retrieves else None
+        own = next((head for head in heads if head in SEEING), None)
+        yield InferenceDeps(
+            search=search.search if search else None,
+            image_entities=search.entities if search else None,
+            chat=chat,
+            seeing_chat=chat if config.llm.sees_images else None,
+            text_embedder=await _embedder(config, home, stack, ledger) if retrieves else None,
+            search_chat=await _named(config, "search-chat", home, stack, ledger) if "search-chat" in heads else None,
+            vision_chat=await _named(config, own, home, stack, ledger) if own else None,
+            weights_dir=weights_of(config, home),
+        )
+
+
+async def _named(config: Config, name: str, home: Home, stack: AsyncExitStack, ledger: Ledger) -> ChatModel | None:
+    """The chat model of a segmenter: `[score] options.<name>.model` at `endpoints.<name>`, both by default those of
+    `[llm]`. A baseline that searches has to name its model: the ordinary one does not search."""
+    told = str(config.score.options.get(name, {}).get("model", ""))
+    if not told and (name == "search-chat" or not config.llm.sees_images):
+        return None
+    update: dict[str, object] = {"sees_images": name in SEEING}
+    if told:
+        update["model"] = told
+    if name in config.score.endpoints:
+        update["base_url"] = config.score.endpoints[name]
+    return await _chat(config, config.llm.model_copy(update=update), home, stack, ledger)
+
+
+async def _chat(
+    config: Config, section: LlmSection, home: Home, stack: AsyncExitStack, ledger: Ledger
+) -> ChatModel | None:
+    """The chat model of a section; None where none is named or there is no key."""
+    from engine.llm.client import OpenAIChat
+    from engine.llm.offline import RecordedChat
+
+    if not section.model:
+        return None
+    if config.score.offline:
+        return await stack.enter_async_context(RecordedChat(section, cache=home.cache("llm")))
+    key = openai_key()
+    if not key:
+        return None
+    return await stack.enter_async_context(OpenAIChat(section, api_key=key, cache=home.cache("llm"), ledger=ledger))
+
+
+async def _embedder(config: Config, home: Home, stack: AsyncExitStack, ledger: Ledger) -> TextEmbedder | None:
+    from engine.llm.embeddings import OpenAIEmbedder
+
+    rose = config.rose
+    if rose.embedder != "openai" or not (openai_key() or config.score.offline):
+        return None
+    return await stack.enter_async_context(
+        OpenAIEmbedder(
+            config.llm,
+            model=rose.embed_model,
+            api_key=openai_key(),
+            cache=home.cache("llm"),
+            ledger=ledger,
+            base_url=rose.embed_url,
+            offline=config.score.offline,
+        )
+    )
