@@ -71,8 +71,8 @@ def fan_out(run: Run, name: str, function: Callable[..., int], *args: Any, shard
         for number in range(count):
             start = number * len(shards) // count
             order = [*shards[start:], *shards[:start]]
-            task = as_task(f"{name} {run.window.label} part {number}", _call)
-            futures.append(runner.submit(task, {"function": function, "arguments": (run, *args, order)}))
+            task = as_task(f"{name} {run.window.label} part {number}", function, run, *args, order)
+            futures.append(runner.submit(task, {}))
         for future in futures:
             try:
                 total += future.result()
@@ -86,7 +86,3 @@ def fan_out(run: Run, name: str, function: Callable[..., int], *args: Any, shard
     if failures:
         raise failures[0]
     return total
-
-
-def _call(function: Callable[..., int], arguments: tuple[Any, ...]) -> int:
-    return function(*arguments)

@@ -23,7 +23,8 @@ from flows.annotate import annotate_here, annotate_there
 from flows.notify import ping
 from flows.run import Run, open_run
 from flows.schedule import scheduled_window
-from flows.stages import annotate, ask, collect, push, score, snapshot
+from flows.score import score_here
+from flows.stages import annotate, ask, collect, push, snapshot
 from flows.stages.base import Done
 from flows.summary import publish
 from flows.tasks import step
@@ -50,6 +51,8 @@ def refresh(
         annotate_there(run, config, overrides)
     else:
         annotate_here(run)
-    steps += [do("annotate", annotate.finish), do("snapshot", snapshot.do), do("push", push.do), do("score", score.do)]
+    steps += [do("annotate", annotate.finish), do("snapshot", snapshot.do), do("push", push.do)]
+    steps.append(score_here(run))
+    ping(run, "score")
     publish(run, steps)
     return steps

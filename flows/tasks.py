@@ -16,13 +16,17 @@ R = TypeVar("R")
 
 def step(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> R:
     """Run a function as a Prefect task of that name in the running flow and return its value."""
-    result: R = as_task(name, function, retries=retries)(*args)
-    return result
+    return as_task(name, function, *args, retries=retries)()
 
 
-def as_task(name: str, function: Callable[..., R], *, retries: int = 0) -> Task[..., R]:
-    """A function as a Prefect task; the first word of `name` is the task's, all of it the run's."""
-    made: Task[..., R] = task(
+def as_task(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> Task[[], R]:
+    """A call as a Prefect task without parameters, since Prefect would walk through every one of them; the first word
+    of `name` is the task's, all of it the run's."""
+
+    def call() -> R:
+        return function(*args)
+
+    made: Task[[], R] = task(
         name=name.split(" ")[0], task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=retries
-    )(function)
+    )(call)
     return made
