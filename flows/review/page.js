@@ -49,13 +49,14 @@ async function show(number) {
   $("answer").replaceChildren(element("span", row.answer), element("small", [row.entity_type, ...row.aliases].join(" · ")));
   $("evidence").textContent = row.evidence || "(none)";
   origin();
-  pictures();
+  const seen = pictures();
   binding();
   gates();
   $("checks").replaceChildren(...row.checks.map((one) => element("li", `${one.passed ? "✓" : "✗"} ${one.name}${one.detail ? ": " + one.detail : ""}`, one.passed ? "" : "failed")));
   $("better").hidden = true;
-  document.body.dataset.row = row.number;
   $("facts").scrollTop = $("pictures").scrollTop = 0;
+  await seen; // no key counts before the pictures are there
+  document.body.dataset.row = row.number;
 }
 
 function progress(state) {
@@ -92,6 +93,9 @@ function pictures() {
       const picture = element("img");
       picture.src = `picture/${row.number}/${place}`;
       picture.alt = image.caption;
+      // the place is kept free, so that nothing jumps when the picture comes
+      picture.width = image.width;
+      picture.height = image.height;
       const mask = element("img", null, "mask");
       mask.src = `mask/${row.number}/${place}`;
       mask.alt = "mask";
@@ -114,6 +118,7 @@ function pictures() {
     figure.append(shot, words);
     return figure;
   }));
+  return Promise.all([...$("pictures").querySelectorAll("img")].map((one) => one.decode().catch(() => {})));
 }
 
 function grid(head, lines) {

@@ -117,6 +117,8 @@ def test_150_rows_by_keys_closed_in_the_middle_and_resumed(home: Path, tmp_path:
         page.picture(tmp_path / "middle.png")
         shown = page.run("return [...document.images].map(i => i.naturalWidth)")
         assert shown == [320, 320]
+        boxes = page.run("return [...document.querySelectorAll('.shot *')].map(i => i.getBoundingClientRect().width)")
+        assert min(boxes[:2]) >= 320
         assert [entry for entry in page.log() if entry["level"] == "SEVERE"] == []
         process.kill()
     said = standing(all_of(home / "home", NAME)["ada"])
