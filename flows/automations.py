@@ -33,9 +33,9 @@ def wanted(*, silent_s: int = SILENT_S, late_s: int = LATE_S) -> list[Any]:
     crashed, which frees its slot. One that is late for `late_s` is cancelled, so that runs do not pile up behind a
     pool without workers: the window is found by the next catch-up.
     """
+    from prefect.client.schemas.objects import StateType
     from prefect.events import AutomationCore, EventTrigger, Posture, ResourceSpecification
     from prefect.events.actions import CancelFlowRun, ChangeFlowRunState
-    from prefect.states import StateType
 
     runs = ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"})
     ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")}
