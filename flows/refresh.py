@@ -14,10 +14,12 @@ twice. Prefect decides when and where; nothing here knows how a step works.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
+from prefect.runtime import deployment
 
 from flows.annotate import annotate_here, annotate_there
 from flows.notify import ping
@@ -27,7 +29,7 @@ from flows.score import score_here
 from flows.stages import annotate, ask, collect, push, snapshot
 from flows.stages.base import Done
 from flows.summary import publish
-from flows.tasks import step
+from flows.tasks import patiently, step
 
 
 @flow(name="refresh", flow_run_name="refresh-{window}", persist_result=False)
@@ -41,8 +43,11 @@ def refresh(
     path = Path(config) if config else None
     run = open_run(window or scheduled_window(path), config_path=path, overrides=overrides, revise=revise)
 
+    # a worker's run waits for another one of the same window; a command in somebody's shell refuses at once
+    wait_s = run.config.flows.busy_wait_s if deployment.id else 0.0
+
     def do(name: str, body: Callable[[Run], Done]) -> Done:
-        done = step(f"{name} {run.window.label}", body, run)
+        done: Done = step(f"{name} {run.window.label}", partial(patiently, wait_s=wait_s), body, run)
         ping(run, name)
         return done
 
@@ -52,7 +57,7 @@ def refresh(
     else:
         annotate_here(run)
     steps += [do("annotate", annotate.finish), do("snapshot", snapshot.do), do("push", push.do)]
-    steps.append(score_here(run))
+    steps.append(score_here(run, wait_s=wait_s))
     ping(run, "score")
     publish(run, steps)
     return steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from flows.run import Run, open_run
 from flows.stages import predict
 from flows.stages import score as stage
 from flows.stages.base import Done
-from flows.tasks import step
+from flows.tasks import patiently, step
 
 
 @flow(name="score", flow_run_name="score-{window}", persist_result=False)
@@ -24,7 +25,7 @@ def score(window: str, config: str | None = None, overrides: dict[str, Any] | No
     return score_here(run)
 
 
-def score_here(run: Run) -> Done:
+def score_here(run: Run, *, wait_s: float = 0.0) -> Done:
     """Score in the running flow; predictions are made on the task runner first, where the configuration names one."""
     task = stage.task_of(run) if run.config.flows.task_runner else None
     if task is not None:
@@ -32,7 +33,8 @@ def score_here(run: Run) -> Done:
         for name in run.config.score.segmenters:
             missing = predict.missing(stage.places(task)[stage.label_of(name)], count)
             fan_out(run, "predict", predict_shards, name, shards=missing)
-    return step(f"score {run.window.label}", stage.do, run)
+    done: Done = step(f"score {run.window.label}", partial(patiently, wait_s=wait_s), stage.do, run)
+    return done
 
 
 def predict_shards(run: Run, name: str, indexes: Sequence[int]) -> int:

@@ -5,18 +5,39 @@ Prefect decides when and where; the store decides what is done. A task may be ru
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 
+from engine.core.errors import BusyError
+from flows import console
+
 R = TypeVar("R")
+BUSY_EVERY_S = 2.0
 
 
 def step(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> R:
     """Run a function as a Prefect task of that name in the running flow and return its value."""
     return as_task(name, function, *args, retries=retries)()
+
+
+def patiently(function: Callable[..., R], *args: Any, wait_s: float) -> R:
+    """Call a function that may find its lock taken; wait and try again for so long."""
+    deadline = time.monotonic() + wait_s
+    told = False
+    while True:
+        try:
+            return function(*args)
+        except BusyError as error:
+            if time.monotonic() >= deadline:
+                raise
+            if not told:
+                console.say(f"  {error}")
+                told = True
+            time.sleep(BUSY_EVERY_S)
 
 
 def as_task(name: str, function: Callable[..., R], *args: Any, retries: int = 0) -> Task[[], R]:

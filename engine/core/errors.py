@@ -7,6 +7,7 @@ NestError                  a sentence for the user, and the exit code of the com
  |    +-- QuotaExhausted   3   the account behind a key has nothing left
  +-- TerminalError         1   trying again would not help
  +-- RefusedError          4   the action was possible and was refused, on purpose
+      +-- BusyError        4   another process does it at this moment; who has time may wait
 """
 
 from __future__ import annotations
@@ -48,3 +49,7 @@ class RefusedError(NestError):
     """The action is refused on purpose, for example overwriting a published snapshot."""
 
     exit_code = 4
+
+
+class BusyError(RefusedError):
+    """Another process holds the lock; waiting for it would help."""

@@ -17,6 +17,7 @@ class FlowsSection(Section):
             "annotate_deployment",
             "annotate_runs",
             "annotate_wait_s",
+            "busy_wait_s",
             "lost_after_s",
             "task_runner",
             "task_runner_options",
@@ -33,6 +34,8 @@ class FlowsSection(Section):
     """Runs of that deployment that share the shards: as many as there are GPU workers."""
     annotate_wait_s: float = Field(default=3600.0, ge=1)
     """Seconds that a refresh waits for a worker to take such a run; then it ends with exit code 3, to be repeated."""
+    busy_wait_s: float = Field(default=3600.0, ge=0)
+    """Seconds that a worker's run waits for another run of the same window; the command refuses at once instead."""
     lost_after_s: float = Field(default=180.0, ge=5)
     """Seconds without a shard held or finished after which such a run counts as lost and its shards are sent again."""
     task_runner: str = ""

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.core.errors import RefusedError
+from engine.core.errors import BusyError
 from engine.core.store.files import disk_error
 
 
 @contextmanager
 def locked(path: Path, *, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold the lock for the body. Raises `RefusedError` that names the holder if it is taken after `wait_s`."""
+    """Hold the lock for the body. Raises `BusyError` that names the holder if it is taken after `wait_s`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -36,7 +36,7 @@ def locked(path: Path, *, wait_s: float = 0.0) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise RefusedError(f"{path.parent} is being written by {_holder(fd)}: wait for it") from None
+                    raise BusyError(f"{path.parent} is being written by {_holder(fd)}: wait for it") from None
                 time.sleep(0.05)
         who = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "start": time.time()})
         try:
