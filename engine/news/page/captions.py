@@ -38,6 +38,10 @@ LINK_CHARS = 3
 TELLING_WORDS = 6
 _BUTTON = re.compile(r"(?i)\s*(?:\.\.\.|…)?\s*(?:(?:show|read|see) )?(?:more|less)$|\s*\+ clicca per ingrandire$")
 _NAMED = re.compile(r"(?i)caption")
+_CREDIT_ONLY = re.compile(
+    r"(?i)^\W*(?:(?:photo(?:graph|s)?|image|picture|foto|bild)\s*(?::|by\b|copyright\b|credit\b|courtesy\b|/)|"
+    r"credit\b|copyright\b|©|courtesy\b|quelle\s*:|source\s*:)(?:\W*[\w.'’\-]+){0,8}\W*$"
+)
 _CREDIT_START = re.compile(r"(?i)^\W*(photo|image|picture|foto|credit|copyright|©|quelle|source|bild)")
 
 
@@ -58,6 +62,8 @@ def caption_of(block: Any) -> tuple[str, str]:
         caption, credit = credit, ""
     if not caption and is_pictured(block):
         caption = _plain(block)
+        if _CREDIT_ONLY.match(caption):
+            caption, credit = "", credit or caption
     if credit and caption == credit:
         return _clip(caption), _clip(credit_of(credit) or credit)
     return _clip(caption), _clip(credit_of(credit) or credit) if credit else credit_of(caption)
@@ -76,7 +82,11 @@ def _marked(block: Any) -> str:
         inner = [
             text
             for part in node.iter()
-            if part is not node and _is_marked(part) and not _is_credit(part) and (text := _said(part))
+            if part is not node
+            and _is_marked(part)
+            and not _is_credit(part)
+            and (text := _said(part))
+            and not _CREDIT_ONLY.match(text)
         ]
         text = max(inner, key=len) if inner else _said(node)
         if len(text) > len(best):

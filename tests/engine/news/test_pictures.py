@@ -172,6 +172,17 @@ def test_captions_in_plain_blocks_attributes_and_behind_buttons() -> None:
     assert found is None or found.caption == ""
 
 
+def test_a_line_that_only_credits_is_no_caption() -> None:
+    block = '<figure class="photo"><img src="/i/tarn.jpg"><cite>Photo by A. Reed/Harbour Images</cite></figure>'
+    found = lead(f"<article><h1>Bridge opens</h1>{block}{TEXT}</article>")
+    assert found is not None
+    assert (found.caption, found.credit) == ("", "A. Reed/Harbour Images")
+    nested = '<div class="photo"><img src="/i/tarn.jpg"><span class="newsCaption">The mayor on Monday <span class="caption">(Image: HARBOUR)</span></span></div>'
+    found = lead(f"<article><h1>Bridge opens</h1>{nested}{TEXT}</article>")
+    assert found is not None
+    assert found.caption.startswith("The mayor on Monday")
+
+
 def test_the_writers_portrait_is_not_the_storys() -> None:
     found = images(
         f'<article><h1>Bridge opens</h1><img src="/i/reed-thumb.jpg" alt="A. Reed">{TEXT}</article>',
