@@ -8,7 +8,6 @@ encoder reads (32 tokens) are cut by the tokenizer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +15,8 @@ from engine.core.errors import ConfigError
 from engine.core.geometry import Image
 from engine.core.protocols import SegmentRequest, SegmentResult
 from engine.core.schema import Failure, ModelRef
-from segmentation import weights as weight_files
-from segmentation.device import free_cache, inference, is_out_of_memory, pick_device
+from inference.segmenters.checkpoint import Checkpoint, halving
+from segmentation.device import inference, pick_device
 from segmentation.pretrained import load_pretrained, require
 
 #: Tokens of a phrase, the marks at its ends included.
@@ -55,62 +54,47 @@ class Sam3:
         self._tokenizer = AutoTokenizer.from_pretrained(weights, local_files_only=True)
         self._threshold = threshold
         self._every = every
-        self._folder = weights
-        self._digest = weight_files.folder_digest(weights, weights_dir=weights.parent)
+        self._checkpoint = Checkpoint.of(self.name, weights)
 
     def models(self) -> tuple[ModelRef, ...]:
         """The checkpoint, with the thresholds in its version, and the digest of its weights."""
         how = f"{self._dtype}, threshold {self._threshold}{', every' if self._every else ''}"
-        return (
-            ModelRef(
-                role="segmenter",
-                name=f"{self.name}:{self._folder.name}",
-                version=f"transformers {version('transformers')}, {how}",
-                weights_sha256=self._digest,
-            ),
-        )
+        return (self._checkpoint.ref(how),)
 
     def segment(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
-        """One result per request; nothing found is the failure `no_box`, too little memory `out_of_memory`. Requests
-        for one picture in a row look at it once."""
-        results: list[SegmentResult] = []
-        seen: tuple[Image, Any] | None = None
-        for request in requests:
-            short = ""
-            try:
-                with inference(self._device, self._dtype):
-                    if seen is None or seen[0] is not request.image:
-                        seen = None
-                        seen = (request.image, self._look(request.image))
-                    results.append(self._answer(request, seen[1]))
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                short = str(error).splitlines()[0]
-            if short:
-                seen = None
-                free_cache()
-                results.append(SegmentResult(None, Failure(kind="out_of_memory", detail=short)))
-        return results
+        """One result per request, all of them computed together; nothing found is the failure `no_box`, too little
+        memory for one alone `out_of_memory`. A picture that is asked about several times is looked at once."""
+        return halving(requests, self._answer) if requests else []
 
-    def _look(self, image: Image) -> Any:
-        pixels = self._pixels(images=[image], return_tensors="pt")["pixel_values"]
+    def _answer(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
+        with inference(self._device, self._dtype):
+            pictures = {id(request.image): request.image for request in requests}
+            places = {key: place for place, key in enumerate(pictures)}
+            features = _pick(self._look(list(pictures.values())), [places[id(request.image)] for request in requests])
+            text = self._tokenizer(
+                [request.prompt for request in requests],
+                return_tensors="pt",
+                padding="max_length",
+                max_length=TEXT_TOKENS,
+                truncation=True,
+            )
+            found = self._network(
+                vision_embeds=features,
+                input_ids=text["input_ids"].to(self._device),
+                attention_mask=text["attention_mask"].to(self._device),
+            )
+            scores = found.pred_logits.float().sigmoid()
+            if found.presence_logits is not None:
+                scores = scores * found.presence_logits.float().sigmoid()
+            return [self._result(request, scores[row], found.pred_masks[row]) for row, request in enumerate(requests)]
+
+    def _look(self, images: Sequence[Image]) -> Any:
+        pixels = self._pixels(images=list(images), return_tensors="pt")["pixel_values"]
         return self._network.get_vision_features(pixels.to(self._device))
 
-    def _answer(self, request: SegmentRequest, features: Any) -> SegmentResult:
+    def _result(self, request: SegmentRequest, scores: Any, masks: Any) -> SegmentResult:
         from torch.nn.functional import interpolate
 
-        text = self._tokenizer(
-            [request.prompt], return_tensors="pt", padding="max_length", max_length=TEXT_TOKENS, truncation=True
-        )
-        found = self._network(
-            vision_embeds=features,
-            input_ids=text["input_ids"].to(self._device),
-            attention_mask=text["attention_mask"].to(self._device),
-        )
-        scores = found.pred_logits[0].float().sigmoid()
-        if found.presence_logits is not None:
-            scores = scores * found.presence_logits[0].float().sigmoid()
         best = int(scores.argmax())
         score = float(scores[best])
         if not score > self._threshold:
@@ -120,7 +104,18 @@ class Sam3:
         mask = None
         for index in kept:
             # One at a time: full-size maps of all things found would be large.
-            small = found.pred_masks[0, index].float().sigmoid()[None, None]
+            small = masks[index].float().sigmoid()[None, None]
             full = interpolate(small, request.image.shape[:2], mode="bilinear", align_corners=False)[0, 0]
             mask = full > MASK_THRESHOLD if mask is None else mask | (full > MASK_THRESHOLD)
         return SegmentResult(None if mask is None else mask.cpu().numpy(), score=score)
+
+
+def _pick(features: Any, rows: Sequence[int]) -> Any:
+    """The features of these pictures, one entry per question, in the library's own class."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(of(part) for part in value)
+        return value[list(rows)] if hasattr(value, "shape") else value
+
+    return type(features)(**{name: of(value) for name, value in features.items()})

@@ -1,12 +1,14 @@
-"""One question about one image: from pixels and text to the states at [SEG], and from those to mask logits.
+"""Questions about images: from pixels and text to the states at [SEG], and from those to mask logits.
 
 The state that belongs to a [SEG] is the one from which it was predicted, one place before the token itself. States
 are those after the final norm. Generation is greedy; the original computes every step anew without a cache, which
-gives the same numbers, only slower.
+gives the same numbers, only slower. Several questions at a time are padded on the left, and the padding is masked: the
+originals' batches attend to theirs, which changes their numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +59,21 @@ class Pipeline:
         values = torch.from_numpy(resized(image, side=n.sam_side)).permute(2, 0, 1).to(n.device, torch.float32)
         return n.sam.image_encoder(n.sam.preprocess(values)[None].to(n.dtype))
 
+    def views(self, images: Sequence[Image]) -> list[tuple[Any, Any]]:
+        """Both views of each picture, (vectors, features), made together."""
+        if len(images) == 1:
+            return [(self.image_vectors(images[0]), self.image_features(images[0]))]
+        import torch
+
+        n = self.networks
+        pixels = torch.stack([pixel_values(image, side=n.tower_side) for image in images])
+        states = n.tower(pixel_values=pixels.to(device=n.device, dtype=n.dtype), output_hidden_states=True)
+        vectors = n.projector(states.hidden_states[n.tower_layer][:, 1:].to(n.dtype))
+        values = [torch.from_numpy(resized(image, side=n.sam_side)).permute(2, 0, 1) for image in images]
+        padded = torch.stack([n.sam.preprocess(value.to(n.device, torch.float32)) for value in values])
+        features = n.sam.image_encoder(padded.to(n.dtype))
+        return [(vectors[place], features[place : place + 1]) for place in range(len(images))]
+
     def embed(self, ids: list[int], vectors: Any) -> Any:
         """Ids and picture as vectors (places, width), the picture in place of its id."""
         import torch
@@ -69,29 +86,76 @@ class Pipeline:
 
     def generate(self, ids: list[int], vectors: Any, *, limit: int = MAX_NEW_TOKENS) -> Spoken:
         """Greedy continuation of a prompt until the end mark or `limit` new tokens."""
+        return self.generate_many([(ids, vectors)], limit=limit)[0]
+
+    def generate_many(self, prompts: Sequence[tuple[list[int], Any]], *, limit: int = MAX_NEW_TOKENS) -> list[Spoken]:
+        """Greedy continuations of several prompts (ids, picture) until each has its end mark or `limit` new tokens."""
         import torch
         from transformers import DynamicCache
 
         n = self.networks
         cache = DynamicCache(config=n.language.config)
-        step = self.embed(ids, vectors)[None]
-        said, states, scores = list(ids), [], []
+        step, mask = self._padded(prompts)
+        first = [int(row.sum()) for row in mask]
+        said = [list(ids) for ids, _ in prompts]
+        states: list[list[Any]] = [[] for _ in prompts]
+        scores: list[list[Any]] = [[] for _ in prompts]
+        open_rows = set(range(len(prompts)))
         for _ in range(limit):
-            found = n.language(inputs_embeds=step, **{cache_name(): cache}, use_cache=True).last_hidden_state[0]
-            states.append(found)
-            logits = n.head(found[-1]).float()
-            scores.append(logits)
-            said.append(int(logits.argmax()))
-            if said[-1] == n.tokenizer.eos:
+            found = self._states(step, mask, cache)
+            for row in sorted(open_rows):
+                # padding stands on the left: a row's own places are its last ones
+                own = found[row, -first[row] :] if not states[row] else found[row]
+                states[row].append(own)
+                logits = n.head(own[-1]).float()
+                scores[row].append(logits)
+                said[row].append(int(logits.argmax()))
+                if said[row][-1] == n.tokenizer.eos:
+                    open_rows.discard(row)
+            if not open_rows:
                 break
-            step = n.language.embed_tokens(torch.tensor([[said[-1]]], device=n.device))
-        return Spoken(said, len(ids), torch.cat(states), torch.stack(scores))
+            step = n.language.embed_tokens(torch.tensor([[ids[-1]] for ids in said], device=n.device))
+            mask = torch.cat([mask, mask.new_ones((len(prompts), 1))], dim=1)
+        return [
+            Spoken(said[row], len(ids), torch.cat(states[row]), torch.stack(scores[row]))
+            for row, (ids, _) in enumerate(prompts)
+        ]
 
     def listen(self, ids: list[int], vectors: Any) -> Spoken:
         """The states of a text that already holds its answer; nothing is generated."""
-        n = self.networks
-        states = n.language(inputs_embeds=self.embed(ids, vectors)[None], use_cache=False).last_hidden_state[0]
-        return Spoken(list(ids), len(ids), states[:-1], n.head(states[-1:]).float())
+        return self.listen_many([(ids, vectors)])[0]
+
+    def listen_many(self, prompts: Sequence[tuple[list[int], Any]]) -> list[Spoken]:
+        """The states of several texts that already hold their answers."""
+        step, mask = self._padded(prompts)
+        found = self._states(step, mask, None)
+        spoken = []
+        for row, (ids, _) in enumerate(prompts):
+            own = found[row, -int(mask[row].sum()) :]
+            spoken.append(Spoken(list(ids), len(ids), own[:-1], self.networks.head(own[-1:]).float()))
+        return spoken
+
+    def _padded(self, prompts: Sequence[tuple[list[int], Any]]) -> tuple[Any, Any]:
+        """Prompts as vectors (n, places, width), padded on the left, and which places are theirs, (n, places)."""
+        import torch
+
+        rows = [self.embed(ids, vectors) for ids, vectors in prompts]
+        longest = max(len(row) for row in rows)
+        step = rows[0].new_zeros((len(rows), longest, rows[0].shape[1]))
+        mask = torch.zeros((len(rows), longest), dtype=torch.long, device=step.device)
+        for place, row in enumerate(rows):
+            step[place, longest - len(row) :] = row
+            mask[place, longest - len(row) :] = 1
+        return step, mask
+
+    def _states(self, step: Any, mask: Any, cache: Any) -> Any:
+        """The language model's last states (n, places of `step`, width). A mask without padding is left out, so that
+        one question goes the way of the originals."""
+        given: dict[str, Any] = {} if cache is None else {cache_name(): cache}
+        if not bool(mask.all()):
+            places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+            given |= {"attention_mask": mask, "position_ids": places[:, -step.shape[1] :]}
+        return self.networks.language(inputs_embeds=step, use_cache=cache is not None, **given).last_hidden_state
 
     def seg_places(self, ids: list[int]) -> list[int]:
         """Places in `Spoken.states` that belong to the [SEG] ids, in order."""

@@ -1,25 +1,23 @@
 """A segmenter of the LISA family as the rest of the system sees it: requests in, masks or failures with a kind out.
 
 What the three programs do differently (prompt, what a reply without [SEG] means, extra points) is in `lisa`, `sesame`
-and `read`. Requests are answered one by one: padding, which the originals' batches have, changes the numbers.
+and `read`. Requests that come together are computed together, see `pipeline`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.core.geometry import Image
 from engine.core.protocols import SegmentRequest, SegmentResult
 from engine.core.schema import Failure, ModelRef
+from inference.segmenters.checkpoint import Checkpoint, halving
 from inference.segmenters.llava.model import load_networks
 from inference.segmenters.llava.pipeline import MAX_NEW_TOKENS, Pipeline, Spoken
 from inference.segmenters.llava.prompts import CONVERSATIONS, prompt
-from segmentation import weights as weight_files
-from segmentation.device import free_cache, inference, is_out_of_memory
+from segmentation.device import inference
 
 DType = Literal["float32", "float16", "bfloat16"]
 
@@ -53,57 +51,42 @@ class LlavaSegmenter(ABC):
         self._networks = load_networks(weights, vision_tower=vision_tower, device=device, dtype=dtype)
         self._pipeline = Pipeline(self._networks)
         self._dtype = dtype
-        self._folder = weights
-        self._digest = weight_files.folder_digest(weights, weights_dir=weights.parent)
+        self._checkpoint = Checkpoint.of(self.name, weights)
 
     def models(self) -> tuple[ModelRef, ...]:
         """The checkpoint, with number type and prompt form in its version, and the digest of its weights."""
         form = f"{self._conversation}{' forced' if self._forced else ''}"
-        return (
-            ModelRef(
-                role="segmenter",
-                name=f"{self.name}:{self._folder.name}",
-                version=f"transformers {version('transformers')}, {self._dtype}, {form}",
-                weights_sha256=self._digest,
-            ),
-        )
+        return (self._checkpoint.ref(f"{self._dtype}, {form}"),)
 
     def segment(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
-        """One result per request. A reply without [SEG] is the failure `no_mask_token`, with the reply's text; memory
-        that does not suffice is `out_of_memory`."""
-        results: list[SegmentResult] = []
-        seen: tuple[Image, Any, Any] | None = None
-        for request in requests:
-            short = ""
-            try:
-                with inference(self._networks.device):
-                    if seen is None or seen[0] is not request.image:
-                        seen = None
-                        seen = (
-                            request.image,
-                            self._pipeline.image_vectors(request.image),
-                            self._pipeline.image_features(request.image),
-                        )
-                    results.append(self._answer(request, vectors=seen[1], features=seen[2]))
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                short = str(error).splitlines()[0]
-            if short:
-                # Outside the handler, so that the traceback no longer holds what was computed.
-                seen = None
-                free_cache()
-                results.append(SegmentResult(None, Failure(kind="out_of_memory", detail=short)))
-        return results
+        """One result per request, all of them computed together. A reply without [SEG] is the failure `no_mask_token`,
+        with the reply's text; memory that does not suffice for one alone is `out_of_memory`."""
+        return halving(requests, self._answer) if requests else []
 
-    def _answer(self, request: SegmentRequest, *, vectors: Any, features: Any) -> SegmentResult:
-        ids = self._networks.tokenizer.encode_with_image(
-            prompt(request.prompt, conversation=self._conversation, forced=self._forced)
-        )
-        if self._forced:
-            spoken = self._pipeline.listen(ids, vectors)
-        else:
-            spoken = self._pipeline.generate(ids, vectors, limit=self._limit)
+    def _answer(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
+        with inference(self._networks.device):
+            # a picture that is asked about several times is looked at once
+            pictures = {id(request.image): request.image for request in requests}
+            views = dict(zip(pictures, self._pipeline.views(list(pictures.values())), strict=True))
+            prompts = [
+                (
+                    self._networks.tokenizer.encode_with_image(
+                        prompt(request.prompt, conversation=self._conversation, forced=self._forced)
+                    ),
+                    views[id(request.image)][0],
+                )
+                for request in requests
+            ]
+            if self._forced:
+                spoken = self._pipeline.listen_many(prompts)
+            else:
+                spoken = self._pipeline.generate_many(prompts, limit=self._limit)
+            return [
+                self._result(request, own, features=views[id(request.image)][1])
+                for request, own in zip(requests, spoken, strict=True)
+            ]
+
+    def _result(self, request: SegmentRequest, spoken: Spoken, *, features: Any) -> SegmentResult:
         text = self._networks.tokenizer.decode(spoken.new_ids)
         places = self._pipeline.seg_places(spoken.ids)
         if not places:

@@ -57,7 +57,7 @@ def test_every_thing_joined_and_the_picture_looked_at_once(sam3: Sam3, monkeypat
     image = tiny_models.picture(90, 120, seed=4)
     looks: list[Any] = []
     look = sam3._look
-    monkeypatch.setattr(sam3, "_look", lambda picture: (looks.append(picture), look(picture))[1])
+    monkeypatch.setattr(sam3, "_look", lambda pictures: (looks.extend(pictures), look(pictures))[1])
     monkeypatch.setattr(sam3, "_every", True)
     first, second, cut = sam3.segment([SegmentRequest(image, p) for p in ("dog", "cat", "dog " * 60)])
     assert len(looks) == 1
@@ -66,6 +66,16 @@ def test_every_thing_joined_and_the_picture_looked_at_once(sam3: Sam3, monkeypat
     assert np.count_nonzero(first.mask != union) <= max(1, 0.001 * union.size)
     assert second.mask is not None
     assert cut.mask is not None
+
+
+def test_a_batch_gives_what_each_gives_alone(sam3: Sam3) -> None:
+    images = [tiny_models.picture(*shape, seed=5) for shape in SHAPES]
+    asked = [SegmentRequest(image, phrase) for image in images for phrase in ("dog", "a red square")]
+    together = sam3.segment(asked)
+    for request, found in zip(asked, together, strict=True):
+        (alone,) = sam3.segment([request])
+        assert found.score == pytest.approx(alone.score, abs=1e-5)
+        assert np.count_nonzero(found.mask != alone.mask) <= max(1, 0.001 * alone.mask.size)
 
 
 def test_nothing_found_and_no_memory_are_failures_with_a_kind(sam3: Sam3, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,7 +252,7 @@ def test_memory_that_does_not_suffice_is_a_kind(
 
     def short_of_memory(image: Any) -> Any:
         calls.append(image)
-        if len(calls) == 1:
+        if len(calls) < 3:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return features
 
@@ -263,11 +263,42 @@ def test_memory_that_does_not_suffice_is_a_kind(
     assert first.failure.kind == "out_of_memory"
     assert second.mask is not None
     assert np.array_equal(second.mask, third.mask)
-    # The picture of two questions in a row is looked at once.
-    assert len(calls) == 2
+    # Three together, then the first alone, then the other two, whose picture is looked at once.
+    assert len(calls) == 3
     monkeypatch.setattr(lisa._pipeline, "image_features", lambda _: (_ for _ in ()).throw(RuntimeError("a bug")))
     with pytest.raises(RuntimeError, match="a bug"):
         lisa.segment([SegmentRequest(IMAGE, question)])
+
+
+def test_a_batch_says_what_each_question_says_alone(
+    lisa: Lisa, sesame: Sesame, seen: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts and replies of other lengths, with and without [SEG], and two pictures at a time."""
+    other = tiny_models.picture(120, 200, seed=3)
+    for model, name in ((lisa, "lisa"), (sesame, "sesame")):
+        cases = [
+            case.get("question") or case["questions"][0] for case in META[name]["cases"].values() if "conv" in case
+        ]
+        cases = cases or [META[name]["cases"][c]["questions"][0] for c in ("one_seg", "two_seg", "false_premise")]
+        pipeline, tokenizer = model._pipeline, model._networks.tokenizer
+        with inference(model._networks.device):
+            views = pipeline.views([IMAGE, other])
+            close(views[0][0], seen[name][0].numpy(), atol=2e-5)
+            close(views[0][1], seen[name][1].numpy(), atol=2e-5)
+            asked = [(q, views[place % 2]) for place, q in enumerate([*cases, cases[0]])]
+            prompts = [
+                (tokenizer.encode_with_image(prompt(q, conversation=model._conversation)), view[0]) for q, view in asked
+            ]
+            assert len({len(ids) for ids, _ in prompts}) > 1
+            together = pipeline.generate_many(prompts, limit=24)
+            alone = [pipeline.generate(ids, vectors, limit=24) for ids, vectors in prompts]
+            for one, found in zip(alone, together, strict=True):
+                assert found.ids == one.ids
+                close(found.states, one.states.numpy(), atol=2e-5)
+                close(found.logits, one.logits.numpy(), atol=2e-4)
+            heard = pipeline.listen_many(prompts)
+            for (ids, vectors), found in zip(prompts, heard, strict=True):
+                close(found.states, pipeline.listen(ids, vectors).states.numpy(), atol=2e-5)
 
 
 @pytest.mark.usefixtures("remembered")
