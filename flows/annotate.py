@@ -7,11 +7,15 @@ dies loses one shard, and whoever comes next does it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from prefect import flow
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.runtime import flow_run
 
 from engine.core.errors import TransientError
+from flows import log
 from flows.fanout import fan_out
 from flows.run import Run, open_run
 from flows.stages import annotate as stage
@@ -31,7 +35,8 @@ def annotate(
 ) -> int:
     """Annotate the given shards of a window, or all that are missing; returns the number of images done here."""
     run = open_run(window, config_path=Path(config) if config else None, overrides=overrides)
-    return annotate_here(run, shards)
+    with log.about(window=run.window.label, snapshot=run.snapshot_name, flow_run=str(flow_run.id or "")):
+        return annotate_here(run, shards)
 
 
 def annotate_here(run: Run, shards: list[int] | None = None) -> int:
@@ -40,8 +45,12 @@ def annotate_here(run: Run, shards: list[int] | None = None) -> int:
     if run.config.flows.task_runner:
         return fan_out(run, "annotate", stage.do_shards, shards=wanted)
     images = 0
-    for index in wanted:
+    key = f"masks-{run.window.label.replace('_', '-')}"
+    shown = create_progress_artifact(0.0, key=key, description="Shards of masks done") if wanted else None
+    for number, index in enumerate(wanted, 1):
         images += step(f"annotate {run.window.label} shard {index}", stage.do_shards, run, [index])
+        if shown is not None:
+            update_progress_artifact(cast(UUID, shown), 100.0 * number / len(wanted))
     return images
 
 

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from flows import log
+
 _lock = threading.Lock()
 
 
 def say(text: str) -> None:
-    """One line on stderr."""
+    """One line on stderr; a JSON object where `NEST_LOG=json` asks for that."""
+    if log.as_json() and not (text := log.line(text)):
+        return
     with _lock:
         print(text, file=sys.stderr, flush=True)  # noqa: T201 - the one place that speaks
 
@@ -26,7 +30,7 @@ def out(text: str) -> None:
 
 
 def is_terminal() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not log.as_json()
 
 
 @dataclass

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.runtime import deployment
+from prefect.runtime import deployment, flow_run
 
+from flows import log
 from flows.annotate import annotate_here, annotate_there
 from flows.notify import ping
 from flows.run import Run, open_run
@@ -42,7 +43,11 @@ def refresh(
     """Refresh one window; without one, the latest finished week before the scheduled start."""
     path = Path(config) if config else None
     run = open_run(window or scheduled_window(path), config_path=path, overrides=overrides, revise=revise)
+    with log.about(window=run.window.label, snapshot=run.snapshot_name, flow_run=str(flow_run.id or "")):
+        return _steps(run, config, overrides)
 
+
+def _steps(run: Run, config: str | None, overrides: dict[str, Any] | None) -> list[Done]:
     # a worker's run waits for another one of the same window; a command in somebody's shell refuses at once
     wait_s = run.config.flows.busy_wait_s if deployment.id else 0.0
 

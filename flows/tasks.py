@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
+from prefect.logging import get_run_logger
 
 from engine.core.errors import BusyError
-from flows import console
+from flows import console, log
 
 R = TypeVar("R")
 BUSY_EVERY_S = 2.0
@@ -45,7 +46,12 @@ def as_task(name: str, function: Callable[..., R], *args: Any, retries: int = 0)
     of `name` is the task's, all of it the run's."""
 
     def call() -> R:
-        return function(*args)
+        started = time.monotonic()
+        with log.about(stage=name.split(" ")[0], task=name):
+            result = function(*args)
+        # shown in Prefect's pages where a real server keeps logs
+        get_run_logger().info("%s ended after %.1f s %s", name, time.monotonic() - started, log.ids() or "")
+        return result
 
     made: Task[[], R] = task(
         name=name.split(" ")[0], task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=retries

@@ -34,7 +34,7 @@ def snapshot_folder(text: str, config: Path | None) -> Path:
     for name in (text, f"NEST_{text}"):
         if home.snapshot(name).is_dir():
             return home.snapshot(name)
-    there = sorted(path.name for path in home.snapshot("x").parent.glob("NEST_*"))
+    there = sorted(path.name for path in home.snapshot("x").parent.glob("NEST_*") if path.is_dir())
     try:
         named = home.snapshot(parse_window(text).name)
     except ConfigError:
