@@ -309,7 +309,7 @@ class HubSection(Section):
 class ScoreSection(Section):
     """Segmenters that are run over a snapshot, and how they are scored."""
 
-    NOT_IN_KEY = frozenset({"device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"})
+    NOT_IN_KEY = frozenset({"anchors", "device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"})
 
     segmenters: tuple[str, ...] = ("grounded-sam", "rose:grounded-sam")
     """Names, see `nest segmenters`."""
@@ -317,6 +317,8 @@ class ScoreSection(Section):
     """auto, cpu, cuda ..."""
     convention: Literal["lisa", "gres"] = "lisa"
     """Convention of the headline figures."""
+    anchors: tuple[str, ...] = ()
+    """Frozen segmenters that score every window: trends are differences to them, `nest status` shows them first."""
     known_truth: Literal["", "sample"] = ""
     """Masks known from elsewhere to score against as well: sample for the bundled week."""
     cutoff_lag_days: int = Field(default=0, ge=0)
