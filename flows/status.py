@@ -1,47 +1,50 @@
-"""`nest status`: windows by stages, one window's funnel, and the next command. Reads the store only."""
+"""`nest status`: one screen on the whole home, or one window in detail. Reads the store only."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.config import load_config
 from flows import console
 from flows.commands.common import next_step, print_json
-from flows.plan import STAGES, State, states
-from flows.run import Run, run_for
-from flows.stages import snapshot
+
+if TYPE_CHECKING:
+    from flows.plan import State
+    from flows.run import Run
 
 MARKS = {True: "done", False: "-"}
 
 
-def show_status(config_path: Path | None, window: str | None, *, as_json: bool = False) -> None:
-    """One line per window of the home, newest last; with a window, its funnel as well."""
+def show_status(
+    config_path: Path | None,
+    window: str | None,
+    *,
+    as_json: bool = False,
+    html: Path | None = None,
+    ask_hub: bool = False,
+) -> None:
+    """The screen, its JSON, or its page; with a window, that window's stages and funnel under this configuration."""
     config = load_config(config_path)
     if window:
-        run = run_for(config, window)
-        _show_one(run, as_json=as_json)
+        from flows.run import run_for
+
+        _show_one(run_for(config, window), as_json=as_json)
         return
-    labels = sorted(
-        path.name for path in (config.home / "windows").glob("*_*") if re.fullmatch(r"\d{6}_\d{6}", path.name)
-    )
-    runs = [run_for(config, label) for label in labels]
-    lines = [(run, states(run)) for run in runs]
-    if as_json:
-        print_json([_plain(run, found) for run, found in lines])
-        return
-    if not lines:
-        console.out(f"{config.home}: no window yet")
-        next_step("nest refresh" if config.source else "nest init")
-        return
-    rows = [["window", *STAGES]]
-    for run, found in lines[-18:]:
-        rows.append([run.window.label, *(_cell(state) for state in found)])
-    console.out(console.table(rows))
-    if len(lines) > 18:
-        console.out(f"and {len(lines) - 18} earlier windows")
-    _suggest(lines)
+    from flows.status_gather import gather, plain
+    from flows.status_screen import lines, render, wants_colours
+
+    status = gather(config, ask_hub=ask_hub)
+    if html is not None:
+        from engine.core.store import write_atomic
+        from flows.status_page import page
+
+        write_atomic(html, page(status).encode())
+        console.say(f"wrote {html}")
+    elif as_json:
+        print_json(plain(status))
+    else:
+        console.out(render(lines(status), colours=wants_colours()))
 
 
 def _cell(state: State) -> str:
@@ -52,16 +55,10 @@ def _cell(state: State) -> str:
     return MARKS[state.finished]
 
 
-def _suggest(lines: list[tuple[Run, list[State]]]) -> None:
-    for run, found in lines:
-        if any(state.wanted and not state.finished for state in found):
-            next_step(f"nest refresh --window {run.window.label}")
-            return
-    next_step("nest refresh")
-
-
 def _show_one(run: Run, *, as_json: bool) -> None:
+    from flows.plan import states
     from flows.report import funnel_table
+    from flows.stages import snapshot
 
     found = states(run)
     if as_json:
@@ -73,7 +70,8 @@ def _show_one(run: Run, *, as_json: bool) -> None:
     steps = snapshot.funnel(run)
     if steps:
         console.out(funnel_table(steps))
-    _suggest([(run, found)])
+    missing = any(state.wanted and not state.finished for state in found)
+    next_step(f"nest refresh --window {run.window.label}" if missing else "nest status")
 
 
 def _plain(run: Run, found: list[State]) -> dict[str, Any]:

@@ -22,11 +22,17 @@ def register(app: typer.Typer) -> None:
     app.command()(extract)
 
 
-def status(window: WindowOption = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """What is done and what is missing: windows by stages, or one window in detail."""
+def status(
+    window: WindowOption = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write it as a static page to this file.")] = None,
+    hub: Annotated[bool, typer.Option("--hub", help="Ask the Hub whether it holds the same bytes.")] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The whole home on one screen, with the next command; or one window in detail."""
     from flows.status import show_status
 
-    show_status(config, window, as_json=as_json)
+    show_status(config, window, as_json=as_json, html=html, ask_hub=hub)
 
 
 def show(
