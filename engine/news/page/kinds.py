@@ -42,8 +42,7 @@ def kind_problem(
         for part in (parts if isinstance(parts, list) else [parts])
     )
     locked = str(free).lower() == "false" or hidden or metas.get("article:content_tier", "").lower() == "locked"
-    words = _visible(tree)
-    if len(text) < STUB_CHARS and (locked or _PAYWALL.search(words)):
+    if len(text) < STUB_CHARS and (locked or _PAYWALL.search(_visible(tree))):
         return Code.PAYWALL, "marked as locked" if locked else "asks for a subscription"
     if len(text) < STUB_CHARS and len(_CONSENT.findall(text)) >= 2:
         return Code.CONSENT_PAGE, "the text is about cookies or a check of the browser"

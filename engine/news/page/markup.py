@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _META = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_\-:]+)", re.I)
@@ -90,12 +91,30 @@ def tree_of(text: str) -> Any | None:
     # comments and processing instructions count as nodes and disturb what looks at neighbours (trafilatura loses
     # paragraphs beside them)
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
+    # lxml.html chooses a class per tag in Python, for every element that is touched; one class for all is enough here
+    parser.set_element_class_lookup(lxml.etree.ElementDefaultClassLookup(element=lxml.html.HtmlElement))
     try:
         # an encoding declaration in the text would be believed over the parser's
         found = lxml.html.document_fromstring(text.encode("utf-8", errors="ignore"), parser=parser)
     except (lxml.etree.LxmlError, ValueError, AssertionError):
         return None
     return found if found is not None and len(found) else None
+
+
+def excerpt(tree: Any, names: Sequence[str], words: Sequence[str] = ()) -> Any:
+    """A small tree with copies of the elements that have one of the attributes `names` (with one of the lower-case
+    `words` in it, if there are any), with their own text: for readers that search a whole page many times over."""
+    import lxml.etree
+
+    root = lxml.etree.Element("html")
+    for node in tree.iter("*"):
+        for name in names:
+            value = node.get(name)
+            if value is not None and (not words or any(word in value.lower() for word in words)):
+                copy = lxml.etree.SubElement(root, node.tag, dict(node.attrib))
+                copy.text = node.text
+                break
+    return root
 
 
 def text_of(element: Any) -> str:

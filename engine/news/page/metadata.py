@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.news.page.jsonld import Structured, strings
-from engine.news.page.markup import text_of
+from engine.news.page.markup import excerpt, text_of
 from engine.web.urls import host_of, join
 
 _SEPARATOR = re.compile(r"\s+[|\u2013\u2014\u00b7\u2022»:\-]\s+")
+#: Among elements with these words in these attributes newspaper looks for authors.
+_BYLINES = ("name", "rel", "itemprop", "class", "id"), ("author", "byl", "dc.creator")
 _TAIL = re.compile(r"^\s+[|\u2013\u2014\u00b7\u2022»\-]\s+\S")
 
 
@@ -119,7 +121,7 @@ def _is_name(text: str) -> bool:
 
 
 def _newspaper_authors(tree: Any) -> list[str]:
-    found: list[str] = newspaper_extractor().get_authors(tree)
+    found: list[str] = newspaper_extractor().get_authors(excerpt(tree, *_BYLINES))
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from engine.core.schema import DateWitness, WitnessKind
 from engine.news.dates import EARLIEST, DateRead, parse_date
 from engine.news.page.jsonld import Structured, strings
-from engine.news.page.markup import text_of
+from engine.news.page.markup import excerpt, text_of
 from engine.news.page.metadata import newspaper_extractor
 
 #: Meta tags that state the publication date by name, in order of trust.
@@ -289,7 +289,9 @@ def _htmldate(tree: Any, url: str, latest: datetime | None) -> datetime | None:
 
 def _newspaper(tree: Any, url: str) -> datetime | None:
     try:
-        found = newspaper_extractor().get_publishing_date(url, tree)
+        found = newspaper_extractor().get_publishing_date(
+            url, excerpt(tree, ("property", "name", "itemprop", "pubdate"))
+        )
     except (ValueError, TypeError, AttributeError, OverflowError):
         return None
     if not isinstance(found, datetime):
