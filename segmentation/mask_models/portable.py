@@ -108,7 +108,8 @@ class PortableMasker:
         cv2.setRNGSeed(_SEED)  # GrabCut starts with a k-means that draws random centres
         back, fore = np.zeros((1, 65)), np.zeros((1, 65))
         cv2.grabCut(image, labels, None, back, fore, self.ROUNDS, cv2.GC_INIT_WITH_MASK)
-        return _tidy((labels == _FORE) | (labels == _MAYBE_FORE), fill=region is None)
+        found = (labels == _FORE) | (labels == _MAYBE_FORE)
+        return _tidy(found, fill=region is None, at=[(x * scale, y * scale) for x, y in points])
 
 
 def _owner(box: Box, people: Sequence[Person]) -> Person | None:
@@ -155,14 +156,18 @@ def _mark(labels: Labels, box: Box, points: Points) -> None:
         labels[disc & (labels != _BACK)] = _FORE
 
 
-def _tidy(mask: Mask, *, fill: bool) -> Mask:
-    """The largest connected part; `fill` asks for its holes to be closed, as things seldom have any."""
+def _tidy(mask: Mask, *, fill: bool, at: Points = ()) -> Mask:
+    """The largest connected part, of those at the points if there are any; `fill` asks for its holes to be closed, as
+    things seldom have any."""
     import cv2
 
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     if count <= 1:
         return mask
-    kept = (labels == 1 + int(stats[1:, cv2.CC_STAT_AREA].argmax())).astype(np.uint8)
+    height, width = mask.shape
+    meant = {int(labels[min(int(y), height - 1), min(int(x), width - 1)]) for x, y in at if x >= 0 and y >= 0} - {0}
+    best = max(meant or range(1, count), key=lambda part: (int(stats[part, cv2.CC_STAT_AREA]), -part))
+    kept = (labels == best).astype(np.uint8)
     kept = cv2.morphologyEx(kept, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     if fill:
         outlines, _ = cv2.findContours(kept, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)

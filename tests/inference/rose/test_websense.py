@@ -6,17 +6,17 @@ rules, and they were not changed for it.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from support.llm_server import LlmServer
+from support.websense import ROWS, figures, judging
 
+from engine.core.config import LlmSection
 from engine.core.protocols import ChatReply, ChatRequest
+from engine.llm.client import OpenAIChat
 from inference.rose.rules import by_rules
 from inference.rose.websense import WebSense
-
-FILE = Path(__file__).parents[2] / "data" / "websense" / "questions.jsonl"
-ROWS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
 def test_rules_on_the_labelled_set() -> None:
@@ -30,6 +30,28 @@ def test_rules_on_the_labelled_set() -> None:
     assert sum(positive) / len(positive) >= 0.80
     assert sum(said == needed for said, needed in sure) / len(sure) >= 0.97
     assert 1 - len(sure) / len(told) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("error_rate", "precision", "recall"), [(0.0, 0.99, 0.98), (0.1, 0.97, 0.92), (0.3, 0.95, 0.87)]
+)
+async def test_with_a_model_for_the_unclear(tmp_path: Path, error_rate: float, precision: float, recall: float) -> None:
+    """Over real HTTP. The model's error rate is made up; what a given model's is has to be measured with it."""
+    with LlmServer(reply=judging(error_rate)) as server:
+        section = LlmSection(base_url=server.url, model="judge", prices={"judge": (1.0, 1.0)})
+        async with OpenAIChat(section, api_key="test-key", cache=tmp_path) as chat:
+            sense = WebSense(chat)
+            verdicts = [(await sense.decide(row["question"]), row["needs_search"]) for row in ROWS]
+        sent = server.answered
+    by_model = [verdict for verdict, _ in verdicts if verdict.by == "model"]
+    assert sent == len(by_model) == sum(by_rules(row["question"])[0] is None for row in ROWS)
+    assert 0.15 <= sent / len(ROWS) <= 0.25
+    found = figures([(verdict.needed, needed) for verdict, needed in verdicts])
+    assert found[0] >= precision
+    assert found[1] >= recall
+    # without a model everything unclear is searched: more is searched in vain
+    assert found[0] > figures([(by_rules(row["question"])[0] is not False, row["needs_search"]) for row in ROWS])[0]
+    assert all(verdict.cost.usd > 0 for verdict in by_model)
 
 
 class Judge:

@@ -48,9 +48,13 @@ async def deps(running: LlmServer, cache: Path) -> AsyncIterator[InferenceDeps]:
         )
 
 
-async def answer(name: str, reply: Callable[[Body], Scripted], cache: Path, *items: EvalItem) -> list[Prediction]:
+async def answer(
+    name: str, reply: Callable[[Body], Scripted], cache: Path, *items: EvalItem, masker: BlockMasker | None = None
+) -> list[Prediction]:
     with server(reply) as running:
         async with deps(running, cache) as made:
+            if masker is not None:
+                made = replace(made, make_mask_model=lambda _: masker)
             runner = make(name, Config(), deps=made)
             predictions, _ = await predict.run(items, ScoreSection(), deps=predict.PredictDeps(runner))
     return predictions
@@ -89,6 +93,27 @@ async def test_seg_zero_reads_both_published_forms(tmp_path: Path, said: str) ->
     assert found.masks[0] is not None
     assert mask_iou(decode_rle(found.masks[0]), block_mask(RIGHT)) == 1.0
     assert "left or right" in found.text
+
+
+@pytest.mark.parametrize(
+    ("said", "points"),
+    [
+        ('[{"bbox_2d": [0, 0, 840, 840], "point_2d": [630, 473]}]', [(90.0, 45.05)]),
+        ('{"bbox": [0, 0, 840, 840], "points_1": [630, 473], "points_2": [637, 483]}', [(90.0, 45.05), (91.0, 46.0)]),
+        ("<box>(0,0),(840,840)</box><points>(630,473),(637,483)</points>", [(90.0, 45.05), (91.0, 46.0)]),
+    ],
+    ids=["list", "object", "tags"],
+)
+async def test_seg_zero_gives_points_beside_the_box(
+    tmp_path: Path, said: str, points: list[tuple[float, float]]
+) -> None:
+    """In a box around both blocks the point decides, in pixels of the image by a factor of its own for each axis."""
+    masker = BlockMasker()
+    (found,) = await answer("seg-zero", lambda _: completion(f"<answer>{said}</answer>"), tmp_path, ITEM, masker=masker)
+    (asked,) = masker.asked
+    assert [pytest.approx(point, abs=0.01) for point in points] == list(asked)
+    assert found.masks[0] is not None
+    assert mask_iou(decode_rle(found.masks[0]), block_mask(RIGHT)) == 1.0
 
 
 async def test_seg_zero_joins_objects_and_keeps_nothing_there_apart_from_no_answer(tmp_path: Path) -> None:

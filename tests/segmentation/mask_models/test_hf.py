@@ -41,7 +41,9 @@ def boxes_for(height: int, width: int) -> list[Box]:
     ]
 
 
-def through_the_library(model: HfSam, image: np.ndarray, boxes: list[Box]) -> tuple[Any, Any]:
+def through_the_library(
+    model: HfSam, image: np.ndarray, boxes: list[Box], points: list[list[float]] | None = None
+) -> tuple[Any, Any]:
     """The library's own road: its processor, a whole forward pass, its post-processing; full-size logits."""
     import transformers
 
@@ -55,7 +57,9 @@ def through_the_library(model: HfSam, image: np.ndarray, boxes: list[Box]) -> tu
         sizes = {"size": {"longest_edge": model._side}, "pad_size": {"height": model._side, "width": model._side}}
     processor = getattr(transformers, processor_class)(getattr(transformers, image_class)(**sizes))
     rows = [[[b.x1, b.y1, b.x2, b.y2] for b in boxes]]
-    inputs = processor(images=PilImage.fromarray(image), input_boxes=rows, return_tensors="pt")
+    # one list of points per box
+    more = {} if points is None else {"input_points": [[points]], "input_labels": [[[1] * len(points)]]}
+    inputs = processor(images=PilImage.fromarray(image), input_boxes=rows, return_tensors="pt", **more)
     with torch.inference_mode():
         pixels = inputs["pixel_values"].float()
         if model.name == "hf-sam":
@@ -63,12 +67,28 @@ def through_the_library(model: HfSam, image: np.ndarray, boxes: list[Box]) -> tu
             from segmentation.mask_models.hf import _padded_pixels
 
             pixels = _padded_pixels(image, model._side)[None]
-        answer = model._network(pixel_values=pixels, input_boxes=inputs["input_boxes"].float())
+        given = {"input_boxes": inputs["input_boxes"].float()}
+        if points is not None:
+            given |= {"input_points": inputs["input_points"].float(), "input_labels": inputs["input_labels"]}
+        answer = model._network(pixel_values=pixels, **given)
         extra = [inputs["reshaped_input_sizes"].tolist()] if model.name == "hf-sam" else []
         full = processor.post_process_masks(
             answer.pred_masks, inputs["original_sizes"].tolist(), *extra, binarize=False
         )
     return full[0], answer.iou_scores[0]
+
+
+def test_points_beside_a_box_equal_the_librarys_own_road(model: HfSam) -> None:
+    image, boxes = tiny_models.picture(180, 240, seed=6), boxes_for(180, 240)
+    points = [[[60.0, 50.0], [90.0, 100.0]], [[150.0, 120.0]]]
+    found = model.segment(image, boxes, points=[[(x, y) for x, y in own] for own in points])
+    plain = model.segment(image, boxes)
+    for row, box in enumerate(boxes):
+        logits, quality = through_the_library(model, image, [box], points[row])
+        best = int(quality[0].argmax())
+        expected = (logits[0, best] > 0).numpy()
+        assert np.count_nonzero(found[row].mask != expected) <= max(1, 0.001 * expected.size)
+    assert any(not np.array_equal(one.mask, other.mask) for one, other in zip(found, plain, strict=True))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

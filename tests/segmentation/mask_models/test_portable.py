@@ -98,3 +98,22 @@ def test_odd_boxes_give_a_mask_of_the_right_shape(box: Box) -> None:
 
 def test_no_boxes_no_masks() -> None:
     assert MASKER.segment(np.zeros((20, 20, 3), np.uint8), []) == []
+
+
+def test_a_point_says_which_of_two_things_in_a_box_is_meant() -> None:
+    image = np.full((160, 240, 3), 235, np.uint8)
+    rng = np.random.default_rng(4)
+    image += rng.integers(0, 8, image.shape, dtype=np.uint8)
+    image[40:120, 30:100] = (170, 40, 40)
+    image[60:110, 140:200] = (30, 60, 160)
+    box = Box(20, 30, 210, 130)
+    blue = (170.0, 85.0)
+    (plain,), (pointed,) = (
+        PortableMasker().segment(image, [box]),
+        PortableMasker().segment(image, [box], points=[(blue,)]),
+    )
+    assert pointed.mask[85, 170]
+    assert plain.mask.shape == pointed.mask.shape == (160, 240)
+    # a point outside of its box changes nothing
+    (outside,) = PortableMasker().segment(image, [box], points=[((5.0, 5.0),)])
+    assert np.array_equal(outside.mask, plain.mask)

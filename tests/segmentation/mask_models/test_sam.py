@@ -70,6 +70,24 @@ def test_batched_boxes_equal_sam_predictor_box_by_box(sam: Sam, predictor: Any, 
         assert found.score == pytest.approx(min(1, max(0, quality)), abs=1e-4)
 
 
+def test_points_beside_a_box_equal_sam_predictor(sam: Sam, predictor: Any) -> None:
+    height, width = 180, 240
+    image = tiny_models.picture(height, width, seed=9)
+    boxes = boxes_for(height, width)
+    points = [((60.0, 50.0),), ((150.5, 120.25), (200.0, 90.0)), ()]
+    predictor.set_image(image)
+    for box, own, found in zip(boxes, points, sam.segment(image, boxes, points=points), strict=True):
+        given = {"point_coords": np.array(own), "point_labels": np.ones(len(own), int)} if own else {}
+        masks, quality, _ = predictor.predict(
+            box=np.array([box.x1, box.y1, box.x2, box.y2]), multimask_output=True, **given
+        )
+        best = int(quality.argmax())
+        assert np.count_nonzero(found.mask != masks[best]) <= max(1, 0.0005 * found.mask.size)
+        assert found.score == pytest.approx(min(1, max(0, float(quality[best]))), abs=1e-4)
+    with pytest.raises(ValueError, match="2 lists of points for 3 boxes"):
+        sam.segment(image, boxes, points=points[:2])
+
+
 def test_logits_equal_the_vectors(folder: Path) -> None:
     sam = Sam(tiny_models.vector_config(folder), weights_dir=folder)
     expected = np.load(tiny_models.VECTORS / "sam_predictor/expected.npz")
