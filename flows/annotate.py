@@ -6,6 +6,7 @@ dies loses one shard, and whoever comes next does it.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
@@ -75,6 +76,6 @@ def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | Non
                 "shards": missing[start:] + missing[:start],
             }
             flow_runs.append(run_deployment(name, parameters=parameters, timeout=0, as_subflow=False))
-        watch(run, flow_runs)
+        watch(run, flow_runs, what="masks", deployment=name, progress=partial(stage.progress, run))
     if left := stage.missing(run):
         raise TransientError(f"{len(left)} shards came back undone from '{name}' {ROUNDS} times: look at its workers")

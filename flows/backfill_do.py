@@ -105,6 +105,7 @@ def send(lines: Sequence[Line], how: How) -> None:
                     "overrides": how.overrides or None,
                 },
                 idempotency_key=f"{how.deployment}:{line.label}:{collect.place(line.run).path.name}:{how.attempt}",
+                flow_run_name=f"refresh-{line.label}",
                 timeout=0,
                 as_subflow=False,
             )

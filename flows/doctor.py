@@ -12,18 +12,19 @@ import socket
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from engine.core.config import Config, load_config
 from engine.core.errors import ConfigError, NestError
 from engine.core.store import Home
-from flows.run import weights_of
+from flows.plan import states
+from flows.run import Run, weights_of
 
 FREE_BYTES = 5_000_000_000
 CLOCK_SKEW_S = 120.0
@@ -46,9 +47,58 @@ def examine(path: Path | None) -> list[Finding]:
     except ConfigError as error:
         return [*findings, Finding("bad", str(error), "correct the file, 'nest init' writes a fresh one")]
     findings.append(Finding("good", "configuration is valid"))
-    for part in (_home, _sources, _writer, _annotator, _segmenters, _hub, _prefect):
+    for part in (_home, _sources, _writer, _model_endpoint, _task_runner, _annotator, _segmenters, _hub, _prefect):
         findings += part(config)
     return findings
+
+
+def refuse_unfit(run: Run) -> None:
+    """What can be seen at once, for the stages that are still to be done: no network, nothing spent. Raises
+    `ConfigError` with every finding and its mend, so that nobody waits for the fifth stage to hear of a missing key."""
+    checks: dict[str, Callable[[Config], Iterator[Finding]]] = {
+        "collect": _sources,
+        "ask": _writer,
+        "push": _hub,
+    }
+    # what other workers do needs nothing of this machine
+    if not run.config.flows.annotate_deployment:
+        checks["annotate"] = _annotator
+    if not run.config.flows.score_deployment:
+        checks["score"] = _segmenters
+    findings = [*_packages(), *_home(run.config)]
+    for state in states(run):
+        if state.wanted and not state.finished and state.stage in checks:
+            findings += checks[state.stage](run.config)
+    bad = [f"{one.what}" + (f" ({one.mend})" if one.mend else "") for one in findings if one.state == "bad"]
+    if bad:
+        raise ConfigError("; ".join(bad))
+
+
+def wrong_sources(config: Config) -> Iterator[str]:
+    """Sources whose type is not known or whose address cannot be one, in words; nothing is fetched."""
+    from engine.news.sources import source_type
+
+    for row in config.source:
+        try:
+            source_type(row.type)
+        except ConfigError as error:
+            yield f"source '{row.name}': {error}"
+            continue
+        if row.type == "archive":
+            if "://" not in row.url and not config.resolve(Path(row.url)).is_file():
+                yield f"source '{row.name}': there is no file '{row.url}'"
+        elif row.type in ("feed", "sitemap") or row.url:
+            parts = _parts(row.url)
+            if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+                yield f"source '{row.name}': '{row.url}' is not an address: write https://..."
+
+
+def _parts(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port > 0 else None
+    except ValueError:
+        return None
 
 
 def _packages() -> Iterator[Finding]:
@@ -83,6 +133,8 @@ def _sources(config: Config) -> Iterator[Finding]:
         yield Finding("bad", "no source is configured", "add [[source]] rows, 'nest init' writes some")
     else:
         yield Finding("good", f"{len(active)} sources; 'nest sources check' tries them")
+    for words in wrong_sources(config):
+        yield Finding("bad", words, "correct its row in nest.toml")
     if "set [collect] user_agent" in config.collect.user_agent or "put your contact" in config.collect.user_agent:
         yield Finding("warn", "the agent string names no contact", "put your address into [collect] user_agent")
 
@@ -102,6 +154,11 @@ def _writer(config: Config) -> Iterator[Finding]:
         )
     if not os.environ.get("OPENAI_API_KEY"):
         yield Finding("bad", "OPENAI_API_KEY is not set", "export it; a local server takes any value")
+
+
+def _model_endpoint(config: Config) -> Iterator[Finding]:
+    if config.ask.writer != "llm":
+        return
     base = config.llm.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
     yield from _endpoint(base, "the model endpoint", "check [llm] base_url, OPENAI_BASE_URL and the network")
 
@@ -162,6 +219,13 @@ def _segmenters(config: Config) -> Iterator[Finding]:
             check(name)
         except NestError as error:
             yield Finding("bad", str(error), "'nest segmenters' lists them")
+
+
+def _task_runner(config: Config) -> Iterator[Finding]:
+    told = config.flows.task_runner
+    module, _, name = told.partition(":")
+    if told and (not name or importlib.util.find_spec(module) is None):
+        yield Finding("bad", f"[flows] task_runner '{told}' is not installed", "pip install 'nest-data-engine[dask]'")
 
 
 def _hub(config: Config) -> Iterator[Finding]:

@@ -23,17 +23,18 @@ from prefect.runtime import deployment, flow_run
 
 from flows import log
 from flows.annotate import annotate_here, annotate_there
+from flows.doctor import refuse_unfit
 from flows.notify import ping
 from flows.run import Run, open_run
-from flows.schedule import scheduled_window
-from flows.score import score_here
+from flows.schedule import run_name, scheduled_window
+from flows.score import score_here, score_there
 from flows.stages import annotate, ask, collect, push, snapshot
 from flows.stages.base import Done
 from flows.summary import publish
 from flows.tasks import patiently, step
 
 
-@flow(name="refresh", flow_run_name="refresh-{window}", persist_result=False)
+@flow(name="refresh", flow_run_name=run_name, persist_result=False)
 def refresh(
     window: str | None = None,
     config: str | None = None,
@@ -43,6 +44,8 @@ def refresh(
     """Refresh one window; without one, the latest finished week before the scheduled start."""
     path = Path(config) if config else None
     run = open_run(window or scheduled_window(path), config_path=path, overrides=overrides, revise=revise)
+    if deployment.id:  # the command has looked already, before it started a server
+        refuse_unfit(run)
     with log.about(window=run.window.label, snapshot=run.snapshot_name, flow_run=str(flow_run.id or "")):
         return _steps(run, config, overrides)
 
@@ -62,7 +65,10 @@ def _steps(run: Run, config: str | None, overrides: dict[str, Any] | None) -> li
     else:
         annotate_here(run)
     steps += [do("annotate", annotate.finish), do("snapshot", snapshot.do), do("push", push.do)]
-    steps.append(score_here(run, wait_s=wait_s))
+    if run.config.flows.score_deployment:
+        steps.append(score_there(run, config, overrides, wait_s=wait_s))
+    else:
+        steps.append(score_here(run, wait_s=wait_s))
     ping(run, "score")
     publish(run, steps)
     return steps

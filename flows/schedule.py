@@ -15,3 +15,12 @@ def scheduled_window(config: Path | None = None) -> str:
 
     lag = load_config(config).window.lag_days
     return latest_window(flow_run.scheduled_start_time, lag_days=lag).label
+
+
+def run_name() -> str:
+    """What the running refresh is called: by the window it was given, or derived."""
+    from prefect.runtime import flow_run
+
+    told = flow_run.parameters
+    config = told.get("config")
+    return f"refresh-{told.get('window') or scheduled_window(Path(config) if config else None)}"

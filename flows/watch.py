@@ -8,6 +8,7 @@ nothing gets finished; they are marked as crashed, and their shards are sent out
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -18,16 +19,18 @@ from prefect.states import Cancelled, Crashed
 from engine.core.errors import TransientError
 from flows import console
 from flows.run import Run
-from flows.stages import annotate as stage
 
 LOOK_EVERY_S = 2.0
 WAITING = (StateType.SCHEDULED, StateType.PENDING)
 
 
-def watch(run: Run, flow_runs: list[Any]) -> None:
-    """Return when no shard is missing, or all these annotate runs have ended or are lost.
+def watch(
+    run: Run, flow_runs: list[Any], *, what: str, deployment: str, progress: Callable[[], tuple[int, bool]]
+) -> None:
+    """Return when nothing is missing any more, or all these runs have ended or are lost.
 
-    Raises `TransientError`, and cancels them, where no worker takes one for `[flows] annotate_wait_s`.
+    `progress` says how many pieces are missing and whether somebody works on one. Raises `TransientError`, and
+    cancels the runs, where no worker takes one for `[flows] annotate_wait_s`.
     """
     settings = run.config.flows
     open_runs: set[UUID] = {flow_run.id for flow_run in flow_runs}
@@ -40,23 +43,23 @@ def watch(run: Run, flow_runs: list[Any]) -> None:
                 if state is None or state.is_final():
                     open_runs.discard(name)
                     if state is not None and not state.is_completed():
-                        console.say(f"  an annotate run ended as {state.name}")
+                        console.say(f"  a run of {deployment} ended as {state.name}")
             now = time.monotonic()
-            left, held = stage.progress(run)
-            waiting = [name for name in open_runs if _type(states[name]) in WAITING]
-            if held or left != before or len(waiting) == len(open_runs):
-                quiet_since, before = now, left
+            left, held = progress()
+            waiting = {name for name in open_runs if _type(states[name]) in WAITING}
             if not left:
                 return
-            if len(waiting) == len(open_runs) > 0 and now - begun > settings.annotate_wait_s:
+            if held or left != before or waiting == open_runs:
+                quiet_since, before = now, left
+            if open_runs and waiting == open_runs and now - begun > settings.annotate_wait_s:
                 _end(client, open_runs, Cancelled(message="no worker took this run in time"))
                 raise TransientError(
-                    f"no worker of '{settings.annotate_deployment}' took the masks of {run.window.label} within "
-                    f"{settings.annotate_wait_s:.0f} s: start one and run this again, the questions are kept"
+                    f"no worker of '{deployment}' took the {what} of {run.window.label} within "
+                    f"{settings.annotate_wait_s:.0f} s: start one and run this again, what was done before is kept"
                 )
             if now - quiet_since > settings.lost_after_s:
-                lost = open_runs - set(waiting)
-                console.say(f"  {len(lost)} annotate runs make nothing any more: their worker is taken for lost")
+                lost = open_runs - waiting
+                console.say(f"  {len(lost)} runs of {deployment} make nothing any more: their worker is taken for lost")
                 _end(client, lost, Crashed(message="nothing was held or finished for a while: the worker is lost"))
                 open_runs -= lost
                 quiet_since = now

@@ -127,8 +127,10 @@ def run_flow(run: Run, *, config: Path | None, overrides: dict[str, Any]) -> Non
 
     Whatever ends the flow is raised here as itself.
     """
+    from flows.doctor import refuse_unfit
     from flows.embedded.start import prefect
 
+    refuse_unfit(run)
     run.home.root.mkdir(parents=True, exist_ok=True)
     with prefect(run.home.root):
         from flows.embedded.inline import call

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from engine.core.errors import RefusedError
+from engine.core.errors import ConfigError, RefusedError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 
@@ -34,18 +34,21 @@ def init(
 
 
 def show_config(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Print the configuration as it is after file, environment and defaults."""
+    """Print the configuration as it is after file, environment and defaults; sources that cannot be are refused."""
+    from flows.doctor import wrong_sources
+
     settings = config_of(config)
     values = settings.model_dump(mode="json")
     if as_json:
         print_json(values)
-        return
-    for section, content in sorted(values.items()):
+    for section, content in () if as_json else sorted(values.items()):
         if isinstance(content, dict):
             for key, value in content.items():
                 console.out(f"{section}.{key} = {value!r}")
         else:
             console.out(f"{section} = {content!r}")
+    if wrong := list(wrong_sources(settings)):
+        raise ConfigError("; ".join(wrong))
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:

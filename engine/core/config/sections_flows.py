@@ -16,6 +16,8 @@ class FlowsSection(Section):
         {
             "annotate_deployment",
             "annotate_runs",
+            "score_deployment",
+            "catch_up_weeks",
             "annotate_wait_s",
             "busy_wait_s",
             "lost_after_s",
@@ -32,12 +34,17 @@ class FlowsSection(Section):
     """Prefect deployment that annotates on GPU workers, e.g. annotate/gpu; empty means in this process."""
     annotate_runs: int = Field(default=1, ge=1, le=64)
     """Runs of that deployment that share the shards: as many as there are GPU workers."""
+    score_deployment: str = ""
+    """Prefect deployment that scores on GPU workers, e.g. score/score; empty means in this process."""
+    catch_up_weeks: int = Field(default=4, ge=1, le=520)
+    """How many finished weeks back the catch-up deployment looks for windows that are missing."""
     annotate_wait_s: float = Field(default=3600.0, ge=1)
-    """Seconds that a refresh waits for a worker to take such a run; then it ends with exit code 3, to be repeated."""
+    """Seconds that a refresh waits for a worker to take an annotate or score run; then it ends with exit code 3."""
     busy_wait_s: float = Field(default=3600.0, ge=0)
     """Seconds that a worker's run waits for another run of the same window; the command refuses at once instead."""
-    lost_after_s: float = Field(default=180.0, ge=5)
-    """Seconds without a shard held or finished after which such a run counts as lost and its shards are sent again."""
+    lost_after_s: float = Field(default=900.0, ge=5)
+    """Seconds without a shard held or finished after which such a run counts as lost and its shards are sent again;
+    more than the models take to load."""
     task_runner: str = ""
     """Prefect task runner that annotate and score fan out on, as module:Class, e.g. prefect_dask:DaskTaskRunner."""
     task_runner_options: dict[str, Any] = Field(default_factory=dict)
