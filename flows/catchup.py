@@ -84,7 +84,7 @@ def first_day(home: Path) -> Any:
 
 
 def _on_its_way(window: Window) -> bool:
-    """Whether the server knows a run for the window that has not ended; scheduled runs of the week to come name none."""
+    """Whether the server knows a run for the window that has not ended; runs of a schedule name none."""
     with get_client(sync_client=True) as client:
         runs = client.read_flow_runs(flow_run_filter=FlowRunFilter(state=OPEN), limit=200)
     return any(run.parameters.get("window") == window.label for run in runs)
