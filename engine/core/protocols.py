@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from engine.core.geometry import Box, Floats, Image, Mask
 from engine.core.schema import Failure, ModelRef, Timing, TraceStep
+
+if TYPE_CHECKING:  # numpy costs a tenth of a second, which commands that only look must not pay
+    from engine.core.geometry import Box, Floats, Image, Mask
 
 # ---------------------------------------------------------------- the web
 
