@@ -9,6 +9,8 @@ The engine's machines need the same code, the same home on a shared file system,
 from __future__ import annotations
 
 import importlib
+import logging
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
@@ -38,6 +40,9 @@ def make_runner(run: Run) -> Runner:
     told = run.config.flows.task_runner
     options = dict(run.config.flows.task_runner_options)
     module, colon, name = told.partition(":")
+    # what matters of its story is told here: a lost worker, in a sentence
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if not module or not colon or not name:
         raise ConfigError(f"[flows] task_runner '{told}' is not module:Class, e.g. prefect_dask:DaskTaskRunner")
     try:
@@ -48,7 +53,8 @@ def make_runner(run: Run) -> Runner:
         raise ConfigError(f"[flows] task_runner '{told}' cannot be loaded ({error}): {mend}") from error
     if name == "DaskTaskRunner" and not options:
         # one process per task and nothing bound beyond loopback; an address or options of one's own replace this
-        options["cluster_kwargs"] = {"n_workers": run.config.flows.task_runner_tasks, "threads_per_worker": 1}
+        count = run.config.flows.task_runner_tasks
+        options["cluster_kwargs"] = {"n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
     try:
         return cast(Runner, made(**options))
     except (TypeError, ValueError) as error:

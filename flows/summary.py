@@ -107,7 +107,11 @@ def _artifacts(run: Run, steps: list[Done], told: dict[str, Any]) -> None:
         link = f"{os.environ.get('HF_ENDPOINT') or 'https://huggingface.co'}/datasets/{repository}"
         create_link_artifact(link, key=f"snapshot-{key}", description=f"{run.snapshot_name} on the Hub")
     scores = [
-        {"segmenter": row["name"], **{name: figure["value"] for name, figure in row["figures"].items()}}
+        {
+            "segmenter": row["segmenter"],
+            "truth": row["truth"],
+            **{name: figure["value"] for name, figure in row["figures"].items()},
+        }
         for row in score.figures(score.folder(run))
     ]
     if scores:

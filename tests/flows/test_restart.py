@@ -1,7 +1,5 @@
 """Killed at any moment, a run goes on: the snapshot is the same to the byte, and no reply is paid twice."""
 
-import os
-import random
 import shutil
 import subprocess
 import sys
@@ -48,28 +46,6 @@ def test_killed_in_every_stage_through_the_flow(undisturbed: Week, tmp_path: Pat
         again = week.nest(*command)
         assert "nothing to do" in again.stderr
         assert holding(tmp_path, PLANTED_KEY) == []
-
-
-@pytest.mark.slow
-@pytest.mark.chaos
-def test_killed_at_random_moments(undisturbed: Week, tmp_path: Path) -> None:
-    """Kills on the stages' own commands; NEST_CHAOS says how many (a handful by default)."""
-    kills = int(os.environ.get("NEST_CHAOS", "6"))
-    moments = random.Random(20261116)
-    with Week(tmp_path, latency_s=0.2, overrides=SMALL) as week:
-        done = 0
-        while done < kills:
-            run = week.start("snapshot", "--window", WINDOW)
-            try:
-                run.wait(timeout=moments.uniform(1.0, 12.0))
-            except subprocess.TimeoutExpired:
-                done += week.kill(run)
-            else:
-                break  # finished before it was killed
-        week.nest("snapshot", "--window", WINDOW)
-        assert _snapshot(week) == _snapshot(undisturbed)
-        assert week.paid_twice() == []
-        assert rubbish(week.home) == []
 
 
 def test_a_finished_window_answers_before_prefect_is_imported(undisturbed: Week) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import socket
@@ -36,6 +38,8 @@ class PrefectServer:
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_SERVER_UI_ENABLED": "false",
             "PREFECT_WORKER_QUERY_SECONDS": "1",
+            "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
+            "PREFECT_SERVER_SERVICES_TRIGGERS_PROACTIVE_INTERVAL_SECONDS": "1",
             "DO_NOT_TRACK": "1",
         }
         if database:
@@ -58,8 +62,7 @@ class PrefectServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in reversed(self.processes):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_tree(process.pid)
             process.wait(timeout=30)
 
     def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
@@ -78,8 +81,17 @@ class PrefectServer:
 
     def prefect(self, *words: str, cwd: Path | None = None) -> str:
         """Run a prefect command to its end and return what it printed."""
+        return self._run(["-m", "prefect", *words], cwd=cwd)
+
+    def python(self, code: str, *words: str) -> str:
+        """Run code against this server in a process of its own, with `client` at hand, and return what it printed."""
+        head = "import json, sys\nfrom prefect.client.orchestration import get_client\n"
+        body = "".join(f"    {line}\n" for line in code.strip().splitlines())
+        return self._run(["-c", f"{head}with get_client(sync_client=True) as client:\n{body}", *words])
+
+    def _run(self, words: list[str], cwd: Path | None = None) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "prefect", *words],
+            [sys.executable, *words],
             cwd=cwd or self.folder,
             env=self.env,
             capture_output=True,
@@ -87,7 +99,7 @@ class PrefectServer:
             timeout=240,
             check=False,
         )
-        assert done.returncode == 0, f"prefect {' '.join(words)}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def worker(self, pool: str, *, limit: int = 1, number: int = 0) -> subprocess.Popen[bytes]:
@@ -109,3 +121,42 @@ class PrefectServer:
             self.prefect("work-pool", "create", pool, "--type", "process")
         self.prefect("work-queue", "create", "backfill", "--pool", "cpu", "--priority", "10")
         self.prefect("--no-prompt", "deploy", "--all", cwd=ROOT)
+
+    def runs(self) -> list[dict[str, str]]:
+        """All flow runs: name, state, work queue, pool and the deployment's name."""
+        found: list[dict[str, str]] = json.loads(
+            self.python(
+                """
+names = {d.id: d.name for d in client.read_deployments()}
+rows = [
+    {"name": r.name, "state": r.state.type.value, "queue": r.work_queue_name or "", "pool": r.work_pool_name or "",
+     "deployment": names.get(r.deployment_id, ""), "auto": str(r.auto_scheduled)}
+    for r in client.read_flow_runs()
+]
+print(json.dumps(rows))
+"""
+            )
+        )
+        return found
+
+    def slots_held(self) -> int:
+        """Slots of all concurrency limits that somebody occupies."""
+        code = "print(sum(x.active_slots for x in client.read_global_concurrency_limits(limit=200, offset=0)))"
+        return int(self.python(code))
+
+
+def kill_tree(pid: int) -> None:
+    """kill -9 a process and all its descendants, as a machine that loses its power does."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(path.parent.name))
+    order = [pid]
+    for one in order:
+        order += children.get(one, [])
+    for one in order:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
