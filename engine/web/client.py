@@ -29,6 +29,7 @@ from engine.web.optout import REMARK_HEADER, header_sign
 from engine.web.pacing import Pacer
 from engine.web.requests import Requests
 from engine.web.robots import RobotsBook, Rules
+from engine.web.tdmrep import ReservationBook
 from engine.web.transport import GuardedTransport
 from engine.web.urls import host_of, request_url
 
@@ -48,7 +49,8 @@ class WebClient:
         self._pacer = Pacer(
             total=config.max_connections, per_host=config.per_host, delay_s=0.0 if offline else config.per_host_delay_s
         )
-        self._robots = RobotsBook(self._load_robots)
+        self._robots = RobotsBook(lambda url: self._load_file(url, "robots"))
+        self._reserved = ReservationBook(lambda url: self._load_file(url, "tdmrep"))
         self._http: httpx.AsyncClient | None = None
         self._requests: Requests | None = None
         self._running: dict[tuple[str, str], asyncio.Task[Fetched]] = {}
@@ -77,6 +79,7 @@ class WebClient:
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
         await self._robots.aclose()
+        await self._reserved.aclose()
         if self._http is not None:
             await self._http.aclose()
             self._http = self._requests = None
@@ -152,6 +155,8 @@ class WebClient:
             rules.check(url, agent)
             self._pacer.slow_down(host_of(url), 0.0 if self._offline else rules.crawl_delay_s(agent))
         sign = rules.ai_sign(url)
+        if not sign and kind in ("page", "image"):
+            sign = await self._reserved.sign(url)
         if sign and self._config.obey_ai_opt_out:
             raise FetchError(Code.AI_OPT_OUT, sign)
         return sign
@@ -165,8 +170,9 @@ class WebClient:
         headers = {**fetched.headers, REMARK_HEADER: found}
         return Fetched(fetched.url, fetched.status, headers, fetched.body, fetched.from_cache)
 
-    async def _load_robots(self, url: str) -> bytes | None:
-        kept = await self._kept("robots", url)
+    async def _load_file(self, url: str, kind: str) -> bytes | None:
+        """robots.txt or tdmrep.json of an origin: its bytes, None where there is none. Raises `FetchError`."""
+        kept = await self._kept(kind, url)
         if self._offline:
             if isinstance(kept, Fetched):
                 return kept.body
@@ -178,11 +184,11 @@ class WebClient:
             fetched = await self._ask().get(url, "api")
         except FetchError as error:
             if self._cache is not None:
-                await asyncio.to_thread(self._cache.write_failure, "robots", url, error)
+                await asyncio.to_thread(self._cache.write_failure, kind, url, error)
             # every 4xx but "too many requests" says that there are no rules
             if error.code in (Code.FETCH_GONE, Code.FETCH_FORBIDDEN):
                 return None
             raise
         if self._cache is not None:
-            await asyncio.to_thread(self._cache.write, "robots", url, fetched)
+            await asyncio.to_thread(self._cache.write, kind, url, fetched)
         return fetched.body

@@ -1,4 +1,5 @@
-"""The signs by which publishers decline use for AI: in robots.txt, in response headers, in a page's meta tags.
+"""The signs by which publishers decline use for AI: in robots.txt, in response headers, in a page's meta tags (and in
+tdmrep.json: see `tdmrep`).
 
 `client` refuses by the first two, the page reader by the third; `[collect] obey_ai_opt_out` decides whether a sign
 is a refusal or only a remark in the record.

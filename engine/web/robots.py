@@ -6,15 +6,14 @@ fetched is handed in, so that it goes through the same guard and cache as everyt
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from engine.core.schema import Code
 from engine.web.errors import FetchError
 from engine.web.optout import AI_AGENTS
+from engine.web.origins import OriginBook
 
 MAX_ROBOTS_BYTES = 512_000
 #: Longest crawl-delay that is kept to; above, a week's articles would not fit into a week.
@@ -55,16 +54,10 @@ class RobotsBook:
 
     def __init__(self, load: Callable[[str], Awaitable[bytes | None]]) -> None:
         self._load = load
-        self._rules: dict[str, asyncio.Task[Rules]] = {}
+        self._book = OriginBook(self._read)
 
     async def rules(self, url: str) -> Rules:
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        task = self._rules.get(origin)
-        if task is None:
-            task = self._rules[origin] = asyncio.ensure_future(self._read(origin))
-        # a cancelled page must not cancel the file that other pages wait for
-        return await asyncio.shield(task)
+        return await self._book.of(url)
 
     async def _read(self, origin: str) -> Rules:
         try:
@@ -77,9 +70,7 @@ class RobotsBook:
         return Rules(parse(body)) if body else Rules(None)
 
     async def aclose(self) -> None:
-        for task in self._rules.values():
-            task.cancel()
-        await asyncio.gather(*self._rules.values(), return_exceptions=True)
+        await self._book.aclose()
 
 
 def parse(body: bytes) -> Any:

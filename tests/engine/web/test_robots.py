@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.loopback import Reply, Site
 
 from engine.core.config import CollectSection
@@ -15,6 +18,7 @@ from engine.web.client import WebClient
 from engine.web.errors import FetchError
 from engine.web.optout import REMARK_HEADER, header_sign, meta_sign
 from engine.web.robots import Rules, parse
+from engine.web.tdmrep import parse as parse_reservations
 
 PAGE = Reply(b"<html><body><p>news</p></body></html>")
 
@@ -38,7 +42,7 @@ async def test_robots_is_obeyed_read_once_and_can_be_switched_off() -> None:
             await client.fetch(site.url("/a"), kind="page")
             assert await code_of(client, site.url("/private/b")) is Code.ROBOTS_DISALLOWED
             assert await code_of(client, site.url("/private/b"), "image") is Code.ROBOTS_DISALLOWED
-        assert site.paths() == ["/robots.txt", "/a"]
+        assert site.paths() == ["/robots.txt", "/.well-known/tdmrep.json", "/a"]
         async with WebClient(config(obey_robots=False), cache=None) as client:
             await client.fetch(site.url("/private/b"), kind="page")
 
@@ -110,6 +114,70 @@ async def test_headers_are_an_opt_out_too() -> None:
         assert await code_of(client, site.url("/tdm")) is Code.AI_OPT_OUT
         assert (await client.fetch(site.url("/image-only"), kind="page")).status == 200
         assert await code_of(client, site.url("/image-only"), "image") is Code.AI_OPT_OUT
+
+
+async def test_a_reservation_file_is_an_opt_out_or_a_remark(tmp_path: Path) -> None:
+    rules = (
+        b'[{"location": "/free/", "tdm-reservation": 0}, '
+        b'{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://post.example/terms"}]'
+    )
+    routes = {"/.well-known/tdmrep.json": Reply(rules), "/a": PAGE, "/free/b": PAGE, "/feed": Reply(b"<rss></rss>")}
+    async with Site(routes) as site:
+        async with WebClient(config(), cache=tmp_path) as client:
+            assert await code_of(client, site.url("/a")) is Code.AI_OPT_OUT
+            assert await code_of(client, site.url("/a"), "image") is Code.AI_OPT_OUT
+            await client.fetch(site.url("/free/b"), kind="page")
+            await client.fetch(site.url("/feed"), kind="feed")
+        assert site.paths().count("/.well-known/tdmrep.json") == 1
+        assert "/a" not in site.paths()
+        async with WebClient(config(obey_ai_opt_out=False), cache=None) as client:
+            found = await client.fetch(site.url("/a"), kind="page")
+        url, free = site.url("/a"), site.url("/free/b")
+    assert found.headers[REMARK_HEADER] == "tdmrep.json: reserved, see https://post.example/terms"
+    async with WebClient(config(), cache=tmp_path, offline=True) as client:
+        assert await code_of(client, url) is Code.AI_OPT_OUT
+        assert (await client.fetch(free, kind="page")).from_cache
+
+
+@pytest.mark.parametrize("status", [404, 410, 403, 500, 429])
+async def test_without_a_readable_reservation_file_nothing_is_reserved(status: int) -> None:
+    routes = {"/.well-known/tdmrep.json": Reply(b"", status), "/a": PAGE}
+    async with Site(routes) as site, WebClient(config(), cache=None) as client:
+        assert (await client.fetch(site.url("/a"), kind="page")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("location", "path", "hit"),
+    [
+        ("/", "/n/bridge", True),
+        ("/directory-a/", "/directory-a/x.pdf", True),
+        ("/directory-a/", "/directory-b/x.pdf", False),
+        ("/images/*.jpg", "/images/2026/a.jpg", True),
+        ("/images/*.jpg$", "/images/a.jpg?w=3", False),
+        ("/exact$", "/exact", True),
+        ("/exact$", "/exactly", False),
+        ("*", "/anything", True),
+        ("/a.b", "/aXb", False),
+        ("/*/end$", "/a/end", True),
+        ("/*a$", "/a", True),
+        ("/a*a$", "/a", False),
+        ("/" + "*a" * 200 + "*b", "/" + "a" * 2000, False),
+    ],
+)
+def test_locations_of_reservations(location: str, path: str, hit: bool) -> None:
+    body = json.dumps([{"location": location, "tdm-reservation": 1}]).encode()
+    assert bool(parse_reservations(body).sign(f"https://post.example{path}")) is hit
+
+
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), x),
+    ).map(lambda v: json.dumps([v]).encode())
+)
+def test_any_reservation_file_is_read(body: bytes) -> None:
+    assert isinstance(parse_reservations(body).sign("https://post.example/a"), str)
 
 
 @pytest.mark.parametrize(
