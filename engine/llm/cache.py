@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class ReplyCache:
 
     def put(self, digest: str, reply: ChatReply, *, raw: Mapping[str, Any] | None = None) -> None:
         """Store a reply and the server's own body. Raises `TerminalError` where the disk says no."""
-        told = {"reply": asdict(reply), "raw": raw}
+        told = {"reply": {item.name: getattr(reply, item.name) for item in fields(reply)}, "raw": raw}
         # lone surrogates in a raw body stay readable as ASCII escapes
         _write(self.path(digest), json.dumps(told, sort_keys=True).encode("ascii"))
 
@@ -74,8 +74,11 @@ def _write(path: Path, data: bytes) -> None:
     """
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
+        try:
+            temporary.write_bytes(data)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(data)
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -89,10 +89,9 @@ class OpenAIChat(Asking):
         flight = asyncio.get_running_loop().create_future()
         self._flights[digest] = flight
         try:
-            async with self._slots:
-                reply, raw = await self._ask(request)
-                if reply.status in STORED:
-                    self.cache.put(digest, reply, raw=raw)
+            reply, raw = await self._ask(request)
+            if reply.status in STORED:
+                self.cache.put(digest, reply, raw=raw)
             flight.set_result(reply)
             return reply
         except BaseException as error:
@@ -110,7 +109,6 @@ class OpenAIChat(Asking):
         good_before = self._good_answers
         attempt = hollow = 0
         while True:
-            await self._wait_for_others()
             answer, dialect = await self._paid_exchange(request)
             if answer.status == 200:
                 outcome = outcome_of(answer.json(), self.config)
@@ -165,16 +163,27 @@ class OpenAIChat(Asking):
         )
 
     async def _paid_exchange(self, request: ChatRequest) -> tuple[Answer, wire.Dialect]:
+        """One exchange, entered into the ledger. A place among those under way is held only while the server has the
+        request: what comes before and after must not keep another one waiting."""
         tokens = wire.estimate_tokens(request) + request.max_tokens
         usd = self.ledger.price(self.name, tokens - request.max_tokens, request.max_tokens)
-        await self.ledger.hold(usd=usd, tokens=tokens)
+        dialect = self._dialect
+        body = wire.body_of(request, self.config, dialect)
+        held = False
         try:
-            dialect = self._dialect
-            answer = await self.endpoint.create(wire.body_of(request, self.config, dialect))
+            async with self._slots:
+                await self._wait_for_others()
+                if self._dialect != dialect:  # another request has found out meanwhile
+                    dialect = self._dialect
+                    body = wire.body_of(request, self.config, dialect)
+                await self.ledger.hold(usd=usd, tokens=tokens)
+                held = True
+                answer = await self.endpoint.create(body)
             if answer.reached:
                 self._enter(request, answer)
         finally:
-            await self.ledger.release(usd=usd, tokens=tokens)
+            if held:
+                await self.ledger.release(usd=usd, tokens=tokens)
         return answer, dialect
 
     def _enter(self, request: ChatRequest, answer: Answer) -> None:

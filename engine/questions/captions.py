@@ -39,6 +39,8 @@ _LIST = re.compile(
     re.I,
 )
 _ALLOWED_BY = re.compile(r"\b(?:accompanied|followed|joined|flanked|watched|greeted|helped|held|led) by\s*$", re.I)
+#: Prepositions that lead to a person as well as to a place.
+_TOWARDS = frozenset(("to", "from", "around", "over"))
 _LETTER = {"l": "left", "c": "centre", "r": "right"}
 
 
@@ -105,7 +107,11 @@ def _person(run: Run, plain: str, text: str, *, listed: bool) -> Entity | None:
     if not listed and not run.titles and before and not run.before.endswith((",", ":", ";", ")", ".")):
         if before[0] in {"the", "a", "an", "this", "its"}:
             return None
-        if before[0] in PLACE_PREPOSITIONS or (before[0] == "by" and not _ALLOWED_BY.search(run.before)):
+        # "hands a medal to Ilse Brandvik, left": whose place is told is in the picture
+        placed = len(parts) > 1 and before[0] in _TOWARDS and _AFTER.match(run.after) is not None
+        if (before[0] in PLACE_PREPOSITIONS and not placed) or (
+            before[0] == "by" and not _ALLOWED_BY.search(run.before)
+        ):
             return None
     if len(parts) == 1:
         if not (run.titles or listed or _AFTER.match(run.after)):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from engine.core.protocols import Search, TextHit
-from engine.questions.index import has_role
+from engine.questions.roles import has_role
 from engine.questions.text import fold, sentences
 
 SITES = ("wikipedia.org", "britannica.com", "wikidata.org")

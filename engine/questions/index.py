@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from engine.core.schema import Article
-from engine.questions.lexicon import PUBLIC_ROLES
-from engine.questions.text import fold, has_phrase, places, sentences
+from engine.questions.facts import surname_of
+from engine.questions.lexicon import OPENERS, TITLES
+from engine.questions.roles import role_in
+from engine.questions.text import fold, has_phrase, level, places, sentences
 
-#: How far from the name a role may stand, in words before and after.
-BEFORE_WORDS, AFTER_WORDS = 5, 12
-_FIRST_TO = re.compile(r"\bfirst (?:\w+ ){1,3}to\b|\bwinner of\b|\belected\b|\bcommanded\b|\bgold medal")
 _CHILD = re.compile(
     r"\b(?:schoolboy|schoolgirl|toddler|infant|baby|pupil|teenager|teenage|child|boy|girl|juvenile|minor)$"
 )
 _AGE_AFTER = re.compile(r"(?:,| \(|, (?:who is|aged)|, age|, who turned) ?(?:aged? )?(\d{1,2})(?=[,.)\s]|-year|$)")
 _AGE_BEFORE = re.compile(r"\b(\d{1,2})-year-old (?:[\w-]+ ){0,3}$")
 ADULT_AGE = 18
-_FINITE = frozenset(("is", "was", "has", "had", "will", "would", "said", "of", "in", "at", "for", "from", "with", "to"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +47,33 @@ class NewsIndex:
         """Independent witnesses of a public role: at most one per publisher, no sentence twice."""
         found: dict[str, Witness] = {}
         seen: set[str] = set()
-        for publisher, sentence, following in self._places_of(name):
-            role = _role_near(fold(name), fold(sentence)) or _role_after(fold(following))
+        for publisher, form, sentence, following in self._places_of(name):
+            role = role_in(sentence, form, following=following)
             same = fold(sentence)
             if role and publisher not in found and same not in seen:
                 found[publisher] = Witness(publisher, sentence, role)
                 seen.add(same)
         return tuple(found[publisher] for publisher in sorted(found))
 
-    def _places_of(self, name: str) -> Iterator[tuple[str, str, str]]:
-        """(publisher, sentence, the one after it) of every sentence, title and caption that names `name` in full."""
-        wanted = fold(name)
+    def _places_of(self, name: str) -> Iterator[tuple[str, str, str, str]]:
+        """(publisher, form of the name, sentence, the one after it) of every sentence, title and caption that names
+        `name`; by the surname alone only in articles that give the whole name."""
+        wanted, surname = fold(name), fold(surname_of(level(name)))
         for publisher, parts, whole in self._texts:
             if wanted in whole:
                 for index, part in enumerate(parts):
-                    if has_phrase(part, wanted):
-                        yield publisher, part, parts[index + 1] if index + 1 < len(parts) else ""
+                    form = wanted if has_phrase(part, wanted) else surname
+                    if form and has_phrase(part, form):
+                        yield publisher, form, part, parts[index + 1] if index + 1 < len(parts) else ""
 
     def child_evidence(self, name: str) -> str:
         """The sentence that gives an age below 18 or calls the person a child, or an empty string."""
-        for _, sentence, _following in self._places_of(name):
+        for _, form, sentence, _following in self._places_of(name):
             plain = fold(sentence)
-            for start, end in places(plain, fold(name)):
+            for start, end in places(plain, form):
                 head, rest = plain[:start], plain[end:]
+                if form != fold(name) and _given_before(sentence, form):
+                    continue
                 found = [match for match in (_AGE_AFTER.match(rest), _AGE_BEFORE.search(head)) if match]
                 if any(int(match[1]) < ADULT_AGE for match in found):
                     return sentence
@@ -80,32 +82,7 @@ class NewsIndex:
         return ""
 
 
-def has_role(folded: str) -> bool:
-    """Whether a folded text names a public role at all."""
-    return any(word in PUBLIC_ROLES for word in re.findall(r"[\w-]+", folded))
-
-
-def _role_near(name: str, sentence: str) -> str:
-    for start, end in places(sentence, name):
-        before = re.findall(r"[\w-]+", sentence[:start])[-BEFORE_WORDS:]
-        rest = re.split(r"[;:]", sentence[end:])[0]
-        after = re.findall(r"[\w-]+", rest)[:AFTER_WORDS]
-        for word in [*reversed(before), *after]:
-            if word in PUBLIC_ROLES:
-                return str(word)
-        if told := _FIRST_TO.search(rest):
-            return str(told[0])
-    return ""
-
-
-def _role_after(following: str) -> str:
-    """A role by which the next sentence goes on: "The Navy admiral is the subject of the lecture."."""
-    match = re.match(r"(?:the|this) ((?:[\w-]+(?:'s)?\s+){1,6})", following)
-    named = match[1].split() if match else []
-    for word in named:
-        bare = word.removesuffix("'s")
-        if bare in PUBLIC_ROLES:
-            return bare
-        if bare in _FINITE:
-            break
-    return ""
+def _given_before(sentence: str, surname: str) -> bool:
+    """Whether somebody's given name stands before the surname: a relative's."""
+    match = re.search(rf"([^\W_][\w'-]*) {re.escape(surname)}(?![^\W_])", level(sentence), re.I)
+    return match is not None and match[1][0].isupper() and fold(match[1]) not in TITLES | OPENERS

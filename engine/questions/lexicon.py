@@ -69,7 +69,10 @@ PUBLIC_ROLES = _set(
     midfielder defender quarterback singer rapper musician composer actor actress author novelist poet painter
     artist designer architect scientist physicist chemist biologist astronomer mathematician astronaut cosmonaut
     leader lawmaker politician champion olympian medallist medalist swimmer sprinter cyclist golfer boxer skier
-    racer player footballer cricketer presenter comedian filmmaker film-maker conductor grandmaster soprano
+    racer player footballer cricketer wrestler gymnast rower skater sprinter hurdler fencer archer jumper winger
+    prosecutor ombudsman rector provost commissioner councillor envoy consul curator harbourmaster
+    playwright screenwriter songwriter guitarist drummer cellist organist
+    presenter comedian filmmaker film-maker conductor grandmaster soprano
     tenor baritone mezzo sculptor violinist pianist dancer laureate pioneer inventor spokesman spokeswoman
     spokesperson chief
     """

@@ -55,9 +55,10 @@ _fold_short = lru_cache(maxsize=4096)(_fold)
 _fold_long = lru_cache(maxsize=32)(_fold)
 
 
-def spellings(word: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def spellings(word: str) -> frozenset[str]:
     """The folded form of a word and, for umlauts and the like, its transliteration (Müller: muller, mueller)."""
-    return {fold(word), fold(level(word).casefold().translate(_UMLAUTS))}
+    return frozenset((fold(word), fold(level(word).casefold().translate(_UMLAUTS))))
 
 
 def words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The labelled question set: pairs by hand from tests/data/questions/labelled.toml, and bad ones made by rule.
+"""The labelled question set: pairs by hand from tests/data/questions, and bad ones made by rule.
 
 A rule takes a good pair and breaks it in one known way; each rule is applied to every good pair it fits, up to a
 number per rule, so that no kind outweighs the others.
@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from engine.core.schema import Article
 from engine.questions.aliases import aliases_of
@@ -21,7 +22,9 @@ from engine.questions.index import NewsIndex
 from engine.questions.text import fold
 from support.articles import article
 
-PATH = Path(__file__).parents[1] / "data" / "questions" / "labelled.toml"
+FOLDER = Path(__file__).parents[1] / "data" / "questions"
+#: The set that the rules were made on, and the one that they are only measured on.
+GUARD, HELD_OUT = "labelled", "held_out"
 PER_RULE = 6
 
 
@@ -35,24 +38,25 @@ class Pair:
     made: str = "by hand"
     opt_out: tuple[str, ...] = field(default=())
     alone: bool = False
+    part: str = GUARD
 
     def index(self) -> NewsIndex:
-        """The window that the pair is judged in: all articles, or (`alone`) only its own."""
+        """The window that the pair is judged in: all articles of its set, or (`alone`) only its own."""
         if self.alone:
             return NewsIndex([self.article])
-        others = [story for story in window() if story.id != self.article.id]
-        return _index() if self.article in window() else NewsIndex([self.article, *others])
+        others = [story for story in window(self.part) if story.id != self.article.id]
+        return _index(self.part) if self.article in window(self.part) else NewsIndex([self.article, *others])
 
 
-def window() -> list[Article]:
-    """All articles of the set."""
-    return list(_articles().values())
+def window(part: str = GUARD) -> list[Article]:
+    """All articles of a set."""
+    return list(_articles(part).values())
 
 
-def pairs() -> list[Pair]:
-    """Every labelled pair, hand-made ones first."""
-    stories = _articles()
-    by_hand = [_pair(raw, stories[raw["article"]]) for raw in tomllib.loads(PATH.read_text(encoding="utf-8"))["pair"]]
+def pairs(part: str = GUARD) -> list[Pair]:
+    """Every labelled pair of a set, hand-made ones first."""
+    stories = _articles(part)
+    by_hand = [replace(_pair(raw, stories[raw["article"]]), part=part) for raw in _read(part)["pair"]]
     good = [pair for pair in by_hand if pair.label == "ok"]
     made: list[Pair] = []
     for rule in RULES:
@@ -63,20 +67,24 @@ def pairs() -> list[Pair]:
 
 
 @functools.cache
-def _index() -> NewsIndex:
-    return NewsIndex(window())
+def _read(part: str) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads((FOLDER / f"{part}.toml").read_text(encoding="utf-8"))
 
 
 @functools.cache
-def _articles() -> dict[str, Article]:
-    raw = tomllib.loads(PATH.read_text(encoding="utf-8"))["article"]
+def _index(part: str) -> NewsIndex:
+    return NewsIndex(window(part))
+
+
+@functools.cache
+def _articles(part: str) -> dict[str, Article]:
     return {
         item["key"]: article(item["text"], *item["captions"], title=item["title"], publisher=item["publisher"])
-        for item in raw
+        for item in _read(part)["article"]
     }
 
 
-def _pair(raw: dict[str, object], story: Article) -> Pair:
+def _pair(raw: dict[str, Any], story: Article) -> Pair:
     kind = str(raw.get("type", "person"))
     caption = story.images[0].caption
     entities = read_caption(caption, text=story.text)
@@ -89,10 +97,10 @@ def _pair(raw: dict[str, object], story: Article) -> Pair:
         phrase=str(raw.get("phrase", "person")),
         evidence=str(raw["evidence"]),
         entities=entities,
-        aliases=tuple(raw.get("aliases", ()))  # type: ignore[arg-type]
+        aliases=tuple(raw.get("aliases", ()))
         or aliases_of(answer, "product" if kind == "product" else "person", story.text, others=entities),
     )
-    return Pair(story, draft, str(raw.get("label", "ok")), opt_out=tuple(raw.get("opt_out", ())))  # type: ignore[arg-type]
+    return Pair(story, draft, str(raw.get("label", "ok")), opt_out=tuple(raw.get("opt_out", ())))
 
 
 def _reworded(pair: Pair) -> Pair:

@@ -46,11 +46,11 @@ TEXT_CHECKS: tuple[tuple[str, Code, TextCheck], ...] = (
     ("form", Code.QUESTION_MALFORMED, question_malformed),
     ("generic", Code.ANSWER_GENERIC, answer_generic),
     ("answer_in_source", Code.ANSWER_NOT_IN_SOURCE, answer_not_in_source),
+    ("one_entity", Code.QUESTION_AMBIGUOUS, question_ambiguous),
     ("evidence_in_source", Code.EVIDENCE_NOT_IN_SOURCE, evidence_not_in_source),
     ("leak", Code.ANSWER_IN_QUESTION, answer_in_question),
     ("pictured", Code.ENTITY_NOT_PICTURED, entity_not_pictured),
     ("answerable", Code.QUESTION_UNANSWERABLE, question_unanswerable),
-    ("one_entity", Code.QUESTION_AMBIGUOUS, question_ambiguous),
 )
 
 

@@ -37,6 +37,16 @@ _VISIBLE = re.compile(
     )""",
     re.I | re.X,
 )
+#: A subject that is more than one of the picture's, at the beginning of a clause.
+_OF_ALL = re.compile(
+    r"(?:^|[.;:,\"] |\b(?:and|but|that|while) )(?:both|neither|all (?:two|three|four|five|of)|each of (?:the|them)|"
+    r"the (?:two|three|four|five|pair|duo|trio|couple)|they)\b"
+)
+#: What puts another name beside the first: folded text.
+_AND = r",? (?:and|or|nor|as well as|along with|together with|like|just like) (?:the )?"
+_LIKEWISE = re.compile(
+    r"\b(?:as|so|nor|neither) (?:does|did|do|is|was|are|were|has|had|have|will|would|can|could) (?:the )?"
+)
 #: Words that tell something, where the question names nobody and nothing and no number.
 MIN_TELLING = 3
 
@@ -59,10 +69,13 @@ def question_ambiguous(draft: Draft, article: Article) -> str | None:
     """Whether the evidence says the same of another entity of the picture."""
     evidence = fold(draft.evidence)
     own = {fold(name) for name in (draft.answer, *draft.aliases)}
-    for entity in draft.entities:
-        if entity.type != draft.entity_type or fold(entity.name) in own:
-            continue
+    others = [item for item in draft.entities if item.type == draft.entity_type and fold(item.name) not in own]
+    if others and (match := _OF_ALL.search(evidence)):
+        return f"'{match[0].strip(' .;:,')}' is said of more than one in the picture"
+    for entity in others:
         for other in _forms(entity.name):
+            if _LIKEWISE.search(evidence) and re.search(rf"{_LIKEWISE.pattern}{re.escape(other)}(?![^\W_])", evidence):
+                return f"the article says that '{entity.name}' did likewise"
             for name in own:
                 if _joined(name, other, evidence) and not _only_one(evidence, name):
                     return f"the article says it of '{entity.name}' as well"
@@ -70,11 +83,11 @@ def question_ambiguous(draft: Draft, article: Article) -> str | None:
 
 
 def _joined(first: str, second: str, text: str) -> bool:
-    """Whether the text says "first and second" in either order."""
+    """Whether the text says "first and second" (or "nor", "as well as", "like") in either order."""
     if first not in text or second not in text:
         return False
     one, two = re.escape(first), re.escape(second)
-    pair = rf"{one},? and (?:the )?{two}|{two},? and (?:the )?{one}"
+    pair = rf"{one}{_AND}{two}|{two}{_AND}{one}"
     return re.search(rf"(?<![^\W_])(?:{pair})(?![^\W_])", text) is not None
 
 

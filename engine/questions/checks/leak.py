@@ -31,12 +31,22 @@ def answer_in_question(draft: Draft, article: Article) -> str | None:
                 return f"the question says '{part}', a part of '{draft.answer}'"
             if len(form) >= MIN_STEM and any(word.startswith(form) and word != form for word in asked):
                 return f"the question holds a word made from '{part}'"
+    if (letter := _model_letter(draft, question)) is not None:
+        return f"the question says '{letter}', a part of '{draft.answer}'"
     initials = "".join(part[0] for part in level(draft.answer).split() if part[0].isalpha())
     if draft.entity_type == "person" and len(initials) >= 2:
         dotted = r"\.?\s?".join(map(re.escape, initials.upper()))
         if re.search(rf"(?<![A-Za-z]){dotted}\.?(?![A-Za-z])", question):
             return f"the question says the initials '{initials}'"
     return None
+
+
+def _model_letter(draft: Draft, question: str) -> str | None:
+    """A single capital that tells one model from another ("Vesta Q") and stands alone in the question."""
+    if draft.entity_type != "product":
+        return None
+    letters = [part for part in level(draft.answer).split() if len(part) == 1 and part.isupper() and part not in "AI"]
+    return next((letter for letter in letters if re.search(rf"(?<![\w-]){letter}(?![\w-])", question)), None)
 
 
 def _raw_words(text: str) -> list[str]:

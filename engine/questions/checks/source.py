@@ -61,6 +61,10 @@ def _find(wanted: str, source: str) -> str:
     folded = fold(wanted)
     if folded not in fold(source):
         return ""
+    # most quotations are verbatim: then nothing has to be found back
+    start = source.find(wanted)
+    if start >= 0 and not _inside_word(source, start, start + len(wanted)):
+        return source[start : start + len(wanted)]
     # find it back in the verbatim text: walk over its words, which levelling neither splits nor joins
     spans = [(match.start(), match.end()) for match in re.finditer(r"\S+", source)]
     count = len(folded.split())
@@ -74,6 +78,11 @@ def _find(wanted: str, source: str) -> str:
         if plain.startswith(folded) and re.match(r"'s\b|[^\w]", plain[len(folded) :]):
             return piece[: len(wanted)] if fold(piece[: len(wanted)]) == folded else piece
     return ""
+
+
+def _inside_word(source: str, start: int, end: int) -> bool:
+    before, after = source[start - 1 : start] if start else "", source[end : end + 1]
+    return before.isalnum() or after.isalnum()
 
 
 def _around(quoted: str, source: str) -> str:
