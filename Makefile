@@ -54,7 +54,7 @@ $(CORE)/.core: pyproject.toml
 	@touch $@
 
 $(CORE)/.dev: $(CORE)/.core
-	@$(CORE)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev]'
+	@$(CORE)/bin/python -m pip install $(PIP_FLAGS) -e '.[dask,dev]'
 	@touch $@
 
 # supervision, which groundingdino-py needs, brings opencv-python; the headless build is put over it again, since
@@ -64,6 +64,6 @@ $(FULL)/.full: pyproject.toml
 	@echo "setting up $(FULL) (with torch, about 7 GB) ..."
 	@$(PYTHON) -m venv $(FULL)
 	@$(FULL)/bin/python -m pip install $(PIP_FLAGS) --upgrade pip
-	@$(FULL)/bin/python -m pip install $(PIP_FLAGS) -e '.[gpu,dev]'
+	@$(FULL)/bin/python -m pip install $(PIP_FLAGS) -e '.[gpu,dask,dev]'
 	@$(FULL)/bin/python -m pip install $(PIP_FLAGS) --force-reinstall --no-deps opencv-python-headless
 	@touch $@
