@@ -27,7 +27,7 @@ from engine.questions.index import NewsIndex
 from engine.questions.text import fold, level
 
 #: Raised when the same article and config would give other questions.
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,9 @@ _fold_long = lru_cache(maxsize=32)(_fold)
 
 
 @lru_cache(maxsize=4096)
-def spellings(word: str) -> frozenset[str]:
+def spellings(word: str) -> tuple[str, ...]:
     """The folded form of a word and, for umlauts and the like, its transliteration (Müller: muller, mueller)."""
-    return frozenset((fold(word), fold(level(word).casefold().translate(_UMLAUTS))))
+    return tuple(sorted({fold(word), fold(level(word).casefold().translate(_UMLAUTS))}))
 
 
 def words(text: str) -> list[str]:

@@ -23,8 +23,9 @@ from engine.questions.text import fold
 from support.articles import article
 
 FOLDER = Path(__file__).parents[1] / "data" / "questions"
-#: The set that the rules were made on, and the one that they are only measured on.
-GUARD, HELD_OUT = "labelled", "held_out"
+#: The set that the rules were made on; one written before their last change, whose mistakes were seen; one written
+#: after it, measured as it was written.
+GUARD, HELD_OUT, UNSEEN = "labelled", "held_out", "unseen"
 PER_RULE = 6
 
 

@@ -1,9 +1,10 @@
-"""Precision and recall of the checks on the labelled set; the floors are what was measured, so it cannot get worse.
+"""Precision and recall of the checks on three labelled sets; the floors are what was measured, so that nothing gets
+worse unseen.
 
 Precision of a check: of the pairs it throws out, how many are bad at all. Recall: of the pairs that are bad in its
-way, how many are thrown out by it, and (`caught`) how many by any check. Run this file with -s to see the table. The
-word lists were extended while this set was made, so the figures flatter the checks; they are a guard, not an
-estimate.
+way, how many are thrown out by it, and (`caught`) how many by any check. Run this file with -s to see the table. On the
+first set the rules were made, so its figures flatter them; the mistakes on the second were seen before the rules were
+last changed; the third was written after that and is the estimate.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.labelled import Pair, pairs
+from support.labelled import GUARD, HELD_OUT, UNSEEN, Pair, pairs
 
 from engine.core.config import AskSection
 from engine.questions.aliases import same_name
@@ -21,21 +22,27 @@ from engine.questions.checks import Context, check_text
 from engine.questions.checks.people import private_person
 from engine.questions.checks.readable import answer_readable
 
-#: Code: (least precision, least recall by the check itself, least recall by any check).
-FLOORS = {
-    "answer_generic": (1.0, 1.0, 1.0),
-    "answer_in_question": (1.0, 1.0, 1.0),
-    "answer_not_in_source": (1.0, 1.0, 1.0),
-    "entity_not_pictured": (1.0, 1.0, 1.0),
-    "evidence_not_in_source": (1.0, 1.0, 1.0),
-    "minor": (1.0, 1.0, 1.0),
-    "opted_out": (1.0, 1.0, 1.0),
-    "private_person": (0.64, 1.0, 1.0),
-    "question_ambiguous": (1.0, 0.88, 1.0),
-    "question_malformed": (1.0, 1.0, 1.0),
-    "question_unanswerable": (1.0, 1.0, 1.0),
+PERFECT = (1.0, 1.0, 1.0)
+CODES = (
+    "answer_generic",
+    "answer_in_question",
+    "answer_not_in_source",
+    "entity_not_pictured",
+    "evidence_not_in_source",
+    "minor",
+    "opted_out",
+    "private_person",
+    "question_ambiguous",
+    "question_malformed",
+    "question_unanswerable",
+)
+#: Per set what is not perfect: (least precision, least recall by the check itself, least recall by any check).
+FLOORS: dict[str, dict[str, tuple[float, float, float]]] = {
+    GUARD: {"private_person": (0.75, 1.0, 1.0)},
+    HELD_OUT: {"private_person": (0.75, 1.0, 1.0)},
+    UNSEEN: {"private_person": (0.62, 1.0, 1.0), "question_ambiguous": (1.0, 0.83, 0.91)},
 }
-GOOD_KEPT = 0.93
+GOOD_KEPT = {GUARD: 0.95, HELD_OUT: 0.9, UNSEEN: 0.75}
 
 
 async def verdict(pair: Pair) -> str:
@@ -48,18 +55,15 @@ async def verdict(pair: Pair) -> str:
     return "private_person" if await private_person(draft, index, None) else "ok"
 
 
-@pytest.fixture(scope="module")
-def labelled() -> list[Pair]:
-    return pairs()
-
-
-async def test_precision_and_recall(labelled: list[Pair]) -> None:
-    found = [(pair, await verdict(pair)) for pair in labelled]
+@pytest.mark.parametrize("part", [GUARD, HELD_OUT, UNSEEN])
+async def test_precision_and_recall(part: str) -> None:
+    found = [(pair, await verdict(pair)) for pair in pairs(part)]
     wanted = Counter(pair.label for pair, _ in found)
     kept = sum(code == "ok" for pair, code in found if pair.label == "ok") / wanted["ok"]
     worse: list[str] = []
-    print(f"\n{len(found)} pairs, {wanted['ok']} good; good ones kept: {kept:.3f}")  # noqa: T201
-    for code, floors in FLOORS.items():
+    print(f"\n{part}: {len(found)} pairs, {wanted['ok']} good; good ones kept: {kept:.3f}")  # noqa: T201
+    for code in CODES:
+        floors = FLOORS[part].get(code, PERFECT)
         thrown = [pair for pair, got in found if got == code]
         bad = [got for pair, got in found if pair.label == code]
         precision = sum(pair.label != "ok" for pair in thrown) / len(thrown) if thrown else 1.0
@@ -68,7 +72,7 @@ async def test_precision_and_recall(labelled: list[Pair]) -> None:
         row = (precision, recall, caught)
         print(f"{code:24} n={len(bad):3} precision {precision:.3f} recall {recall:.3f} caught {caught:.3f}")  # noqa: T201
         worse += [f"{code}: {row} is below {floors}" for least, got in zip(floors, row, strict=True) if got < least]
-    if kept < GOOD_KEPT:
+    if kept < GOOD_KEPT[part]:
         worse.append(f"only {kept:.3f} of the good pairs are kept")
     assert not worse, "\n".join([*worse, *_mistakes(found)])
 
@@ -125,8 +129,9 @@ def test_same_name(given: str, answer: str, aliases: tuple[str, ...], same: bool
     assert same_name(given, answer, aliases) == same
 
 
-def test_the_set_is_large_and_balanced(labelled: list[Pair]) -> None:
-    counts = Counter(pair.label for pair in labelled)
-    assert len(labelled) >= 150
-    assert sum(counts.values()) - counts["ok"] >= len(labelled) // 2
-    assert set(FLOORS) == set(counts) - {"ok"}
+def test_the_sets_are_large_and_hold_every_kind() -> None:
+    counts = {part: Counter(pair.label for pair in pairs(part)) for part in FLOORS}
+    assert counts[GUARD].total() >= 150
+    for found in counts.values():
+        assert found.total() - found["ok"] >= found.total() // 2
+        assert set(CODES) == set(found) - {"ok"}
