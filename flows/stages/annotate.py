@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.errors import RefusedError, TransientError
 from engine.core.schema import Annotation, Question
-from engine.core.store import StageDir, held, locked, stage_key
+from engine.core.store import StageDir, held, locked, register_writer, stage_key
 from flows import console
 from flows.run import Run
 from flows.stages import ask
@@ -79,6 +79,7 @@ def do_shards(run: Run, indexes: Sequence[int]) -> int:
     assert where is not None
     if where.finished:
         return 0
+    register_writer(run.home.root)
     deps = None
     images = 0
     plan = shards(run)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import TransientError
 from engine.core.schema import Article, Question, Rejected
-from engine.core.store import StageDir, stage_key
+from engine.core.store import StageDir, register_writer, stage_key
 from flows import console
 from flows.run import Run
 from flows.stages import collect
@@ -39,6 +39,7 @@ def do(run: Run) -> Done:
     assert where is not None
     if where.finished:
         return done("ask", where, fresh=False)
+    register_writer(run.home.root)
     with where.lock():
         if where.finished:
             return done("ask", where, fresh=False)

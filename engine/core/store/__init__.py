@@ -5,6 +5,7 @@ from engine.core.store.files import committed_directory, sha256_bytes, sha256_fi
 from engine.core.store.home import Home
 from engine.core.store.lock import held, locked
 from engine.core.store.stages import StageDir, read_jsonl, stage_key
+from engine.core.store.writers import register_writer
 
 __all__ = [
     "BlobStore",
@@ -14,6 +15,7 @@ __all__ = [
     "held",
     "locked",
     "read_jsonl",
+    "register_writer",
     "sha256_bytes",
     "sha256_file",
     "stage_key",

@@ -150,3 +150,42 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         assert json.loads(path.read_bytes())["n"] >= 0
+
+
+WRITER = (
+    "import os, sys, time\nfrom pathlib import Path\nfrom engine.core.store import register_writer\n"
+    "home = Path(sys.argv[1])\nprint(register_writer(home), flush=True)\n"
+    "(home / 'blobs' / 'ab').mkdir(parents=True, exist_ok=True)\n"
+    "(home / 'blobs' / 'ab' / f'.tmp-{os.getpid()}').write_text('half')\n"
+    "time.sleep(float(sys.argv[2]))\n"
+    "(home / 'blobs' / 'ab' / f'.tmp-{os.getpid()}').unlink()\n"
+)
+
+
+def _writer(home: Path, seconds: float) -> "subprocess.Popen[str]":
+    words = [sys.executable, "-c", WRITER, str(home), str(seconds)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def test_what_a_killed_writer_left_is_swept_by_the_next_that_is_alone(tmp_path: Path) -> None:
+    def leftovers() -> int:
+        return len(list(tmp_path.rglob(".tmp-*")))
+
+    living, killed = _writer(tmp_path, 60), _writer(tmp_path, 60)
+    deadline = time.monotonic() + 30
+    while leftovers() < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    beside = _writer(tmp_path, 0)
+    assert beside.communicate(timeout=30)[0] == "0\n"  # somebody lives: nothing is swept
+    assert leftovers() == 2
+    living.send_signal(signal.SIGKILL)
+    living.wait()
+    assert _writer(tmp_path, 0).communicate(timeout=30)[0] == "2\n"
+    assert leftovers() == 0
+    assert not (tmp_path / ".writing").exists()
+    assert _writer(tmp_path / "not" / "there", 0).communicate(timeout=30)[0] == "0\n"
+    for process in (living, killed):
+        assert process.stdout is not None
+        process.stdout.close()
