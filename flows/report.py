@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from engine.core.schema import FunnelStep
 from flows import console
 from flows.commands.common import next_step, print_json
 from flows.run import Run
-from flows.stages import push, score, snapshot
+from flows.stages import collect, push, score, snapshot
 
 
 def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
@@ -20,6 +22,9 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         return
     console.say("")
     console.say(funnel_table(list(built.funnel) if built else snapshot.funnel(run)))
+    if told := publisher_table(run):
+        console.say("")
+        console.say(told)
     page = score.folder(run)
     scores = score.table(page)
     if scores:
@@ -52,6 +57,7 @@ def summary(run: Run) -> dict[str, Any]:
         "rows": built.rows if built else 0,
         "revision": built.revision if built else None,
         "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],
+        "publishers": publisher_counts(run),
         "report": str(page / "report.html") if page and (page / "report.html").is_file() else None,
         "scores": score.figures(page),
     }
@@ -64,3 +70,25 @@ def funnel_table(steps: list[FunnelStep]) -> str:
         reasons = sorted(step.rejected.items(), key=lambda item: (-item[1], item[0]))
         rows.append([step.stage, str(step.found), str(step.kept), ", ".join(f"{n} {code}" for code, n in reasons)])
     return console.table(rows, right=frozenset({1, 2}))
+
+
+def publisher_table(run: Run, *, most: int = 8) -> str:
+    """Publishers that lost pages or photos, worst first, at most `most` of them; empty where none did."""
+    where = collect.place(run)
+    found = [one for one in collect.publishers(where) if one.lost or one.photos_lost] if where.finished else []
+    if not found:
+        return ""
+    rows = [["publisher", "articles", "photos", "lost of it, by reason"]]
+    for one in found[:most]:
+        reasons = sorted((Counter(one.lost) + Counter(one.photos_lost)).items(), key=lambda item: (-item[1], item[0]))
+        told = ", ".join(f"{n} {code}" for code, n in reasons)
+        rows.append([one.name, str(one.articles), str(one.photos), told])
+    if len(found) > most:
+        rows.append([f"and {len(found) - most} more", "", "", ""])
+    return console.table(rows, right=frozenset({1, 2}))
+
+
+def publisher_counts(run: Run) -> list[dict[str, Any]]:
+    """The same as plain values, all of them."""
+    where = collect.place(run)
+    return [asdict(one) for one in collect.publishers(where)] if where.finished else []

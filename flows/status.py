@@ -57,12 +57,13 @@ def _cell(state: State) -> str:
 
 def _show_one(run: Run, *, as_json: bool) -> None:
     from flows.plan import states
-    from flows.report import funnel_table
+    from flows.report import funnel_table, publisher_counts, publisher_table
     from flows.stages import snapshot
 
     found = states(run)
     if as_json:
-        print_json({**_plain(run, found), "funnel": [s.model_dump(mode="json") for s in snapshot.funnel(run)]})
+        funnel = [s.model_dump(mode="json") for s in snapshot.funnel(run)]
+        print_json({**_plain(run, found), "funnel": funnel, "publishers": publisher_counts(run)})
         return
     console.out(f"{run.window.label}: {run.window.first} to {run.window.last}")
     for state in found:
@@ -70,6 +71,8 @@ def _show_one(run: Run, *, as_json: bool) -> None:
     steps = snapshot.funnel(run)
     if steps:
         console.out(funnel_table(steps))
+    if told := publisher_table(run):
+        console.out(told)
     missing = any(state.wanted and not state.finished for state in found)
     next_step(f"nest refresh --window {run.window.label}" if missing else "nest status")
 

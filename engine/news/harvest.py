@@ -225,6 +225,11 @@ def gaps(store: Path, *, since: datetime, until: datetime) -> list[tuple[datetim
     return [(a, b) for a, b in itertools.pairwise(times) if b - a > GAP]
 
 
+def rounds_of(store: Path) -> list[datetime]:
+    """The moments of all rounds, in order."""
+    return sorted(item.at for item in _rounds(store))
+
+
 def _gap(store: Path, now: datetime) -> float | None:
     last = max((item.at for item in _rounds(store)), default=None)
     return None if last is None else round((now - last).total_seconds() / 3600, 2)

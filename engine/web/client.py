@@ -161,6 +161,18 @@ class WebClient:
             raise FetchError(Code.AI_OPT_OUT, sign)
         return sign
 
+    async def permission(self, url: str) -> tuple[bool, str]:
+        """Whether a page may be fetched, and what is said about it: why not, an AI sign that is not obeyed, or the
+        crawl-delay; empty if there is nothing to say. The page itself is not fetched. Offline nothing is asked."""
+        try:
+            target = request_url(url)
+            sign = await self._permit(target, "page")
+            rules = await self._robots.rules(target) if self._config.obey_robots else Rules(None)
+        except FetchError as error:
+            return False, f"{error.code.value}: {error.detail}"
+        delay = rules.crawl_delay_s(self._config.user_agent)
+        return True, sign or (f"crawl-delay {delay:g} s" if delay else "")
+
     def _judged(self, fetched: Fetched, sign: str, kind: Kind) -> Fetched:
         found = sign or header_sign(fetched.headers, image=kind == "image")
         if found and self._config.obey_ai_opt_out:

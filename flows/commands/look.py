@@ -12,6 +12,7 @@ from flows.commands.common import ConfigOption, JsonOption, WindowOption, config
 
 if TYPE_CHECKING:
     from engine.core.config import Config
+    from engine.news.harvest import SourceHealth
 
 
 def register(app: typer.Typer) -> None:
@@ -61,21 +62,32 @@ def sources(
     if action != "list":
         raise typer.BadParameter(f"'{action}' is neither list nor check")
     found = settings.source
-    if as_json:
-        print_json([source.model_dump(mode="json") for source in found])
-        return
     from datetime import UTC, datetime
 
     from engine.core.store import Home
-    from engine.news.harvest import health
+    from flows.stages.sources import health
 
-    states = {h.source: h for h in health(Home(settings.home).harvest, [s.name for s in found], now=datetime.now(UTC))}
+    heard = health(Home(settings.home), found, now=datetime.now(UTC))
+    states = {one.source: one for one in heard.sources}
+    if as_json:
+        print_json([{**s.model_dump(mode="json"), "harvest": _harvest_plain(states.get(s.name))} for s in found])
+        return
     rows = [["name", "type", "publisher", "harvest", "address"]]
     for s in found:
-        told = "paused" if s.paused else states[s.name].state
+        one = states.get(s.name)
+        told = "paused" if one is None else f"{one.state}: {one.detail}" if one.state in ("amber", "red") else one.state
         rows.append([s.name, s.type, s.publisher, told, s.url])
     console.out(console.table(rows) if found else "no sources")
+    for begin, end in heard.gaps[-3:]:
+        hours = (end - begin).total_seconds() / 3600
+        console.out(f"no round from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC ({hours:.0f} hours)")
     next_step("nest sources check" if found else "nest init")
+
+
+def _harvest_plain(one: SourceHealth | None) -> dict[str, str | None]:
+    if one is None:
+        return {"state": "paused", "detail": "", "last_new": None}
+    return {"state": one.state, "detail": one.detail, "last_new": one.last_new.isoformat() if one.last_new else None}
 
 
 def _check_sources(settings: Config, *, as_json: bool) -> None:
@@ -88,10 +100,10 @@ def _check_sources(settings: Config, *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(state) for state in states])
     else:
-        rows = [["source", "state", "items", "a day", "back to", "pictures", "captions", ""]]
+        rows = [["source", "state", "items", "a day", "back to", "pictures", "captions", "robots", ""]]
         for s in states:
             shares = [f"{100 * s.pictured:.0f} %", f"{100 * s.captioned:.0f} %"] if s.items else ["", ""]
-            rows.append([s.name, s.state, str(s.items), f"{s.per_day}", s.oldest, *shares, s.detail])
+            rows.append([s.name, s.state, str(s.items), f"{s.per_day}", s.oldest, *shares, s.robots, s.detail])
         console.out(console.table(rows, right=frozenset({2, 3})))
         next_step("nest refresh --limit 20")
     if any(state.state == "bad" for state in states):

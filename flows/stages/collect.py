@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from engine.core.errors import ConfigError
 from engine.core.schema import Article, FunnelStep, Link
-from engine.core.store import StageDir, stage_key
+from engine.core.store import StageDir, register_writer, stage_key
 from flows import console
 from flows.run import Run
 from flows.stages.base import Done, batches, clock, done, split
+
+if TYPE_CHECKING:
+    from engine.news.losses import Publisher
 
 SHARD_LINKS = 64
 
@@ -36,6 +40,7 @@ def do(run: Run) -> Done:
         return done("collect", where, fresh=False)
     if not run.config.source:
         raise ConfigError("no [[source]] in the configuration: 'nest init' writes a nest.toml with starter sources")
+    register_writer(run.home.root)
     with where.lock():
         if where.finished:
             return done("collect", where, fresh=False)
@@ -72,6 +77,13 @@ async def _collect(run: Run, where: StageDir) -> None:
     reduced = collect.reduce(articles, run.config.collect)
     kept, dropped = split(reduced, Article)
     where.commit(kept, [*found.rejected(), *rejected, *dropped], stage="collect", found=len(links), run=clock(started))
+
+
+def publishers(where: StageDir) -> list[Publisher]:
+    """Per publisher what a finished collect stage kept and lost, most losses first."""
+    from engine.news.losses import by_publisher
+
+    return by_publisher(where.iterate(Article), where.rejected())
 
 
 def funnel(where: StageDir) -> list[FunnelStep]:

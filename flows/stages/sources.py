@@ -1,23 +1,36 @@
-"""Trying the configured sources: does each answer, how far back does it reach, what do its items carry."""
+"""The configured sources: trying them now, and how they have done in the harvest's rounds of the last weeks."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from engine.core.config import Config
+from engine.core.config import Config, SourceSection
+from engine.core.errors import NestError
 from engine.core.schema import Link, Rejected, Window
 from engine.core.store import Home
 
+if TYPE_CHECKING:
+    from engine.news.deps import NewsDeps
+    from engine.news.harvest import SourceHealth
+    from engine.web.client import WebClient
+
 DAYS_BACK = 28
+#: Pages of a source whose robots.txt is asked, each of another host at best.
+HOSTS_ASKED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What one source shows now. `oldest` is the earliest day of a dated item within the last four weeks, and
-    `per_day` counts items per day since then; `pictured` and `captioned` are shares of items that come with a picture
-    or a caption in the feed itself (pages may have them where feeds do not)."""
+    """What one source shows now. `state` is good, warn (it shows nothing, or some of its pages may not be fetched),
+    bad or paused. `robots` says what robots.txt and AI opt-outs allow for its pages. `oldest` is the earliest day of a
+    dated item within the last four weeks, and `per_day` counts items per day since then; `pictured` and `captioned` are
+    shares of items that come with a picture or a caption in the feed itself (pages may have them where feeds do not).
+    """
 
     name: str
     state: str
@@ -26,35 +39,91 @@ class SourceState:
     per_day: float = 0.0
     pictured: float = 0.0
     captioned: float = 0.0
+    robots: str = ""
     detail: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How the sources have done over four weeks of harvest rounds.
+
+    One entry per active source: green; amber: below half its median of new links a day; red: empty or failing in its
+    last two rounds; grey: too little is known. Then the stretches without a round (from, until) that let a busy feed
+    turn over, and the last round.
+    """
+
+    sources: tuple[SourceHealth, ...]
+    gaps: tuple[tuple[datetime, datetime], ...]
+    last_round: datetime | None
+
+
+def health(home: Home, sources: Sequence[SourceSection], *, now: datetime) -> Health:
+    """Read from the harvest's record; asks nobody. Without any round everything is grey and there are no gaps."""
+    from engine.news.harvest import gaps, health, rounds_of
+
+    names = [source.name for source in sources if not source.paused]
+    times = [moment for moment in rounds_of(home.harvest) if moment <= now]
+    since = max(min(times), now - timedelta(days=DAYS_BACK)) if times else now
+    return Health(
+        sources=tuple(health(home.harvest, names, now=now)),
+        gaps=tuple(gaps(home.harvest, since=since, until=now)) if times else (),
+        last_round=max(times, default=None),
+    )
+
+
 async def check_sources(config: Config, *, now: datetime | None = None) -> list[SourceState]:
-    """Ask every source once, without fetching any article."""
+    """Ask every source once, all at a time, without fetching any article.
+
+    A row that cannot be asked is bad and stops no other.
+    """
     from engine.news.deps import NewsDeps
-    from engine.news.sources.base import SourceError
-    from engine.news.sources.registry import source_type
     from engine.web.client import WebClient
 
     today = (now or datetime.now(UTC)).date()
-    window = Window(first=today - timedelta(days=DAYS_BACK - 1), last=today)
-    states = []
     async with WebClient(config.collect, cache=Home(config.home).cache("http")) as client:
         deps = NewsDeps(fetcher=client, blobs=Home(config.home).blobs)
-        for row in config.source:
-            if row.paused:
-                states.append(SourceState(row.name, "paused"))
-                continue
-            try:
-                found = await source_type(row.type).links(window, row, config.collect, deps=deps)
-            except SourceError as error:
-                states.append(SourceState(row.name, "bad", detail=f"{error.code.value}: {error.detail}"))
-                continue
-            states.append(_state(row.name, found, today))
-    return states
+        return await asyncio.gather(*(_check(row, config, client, deps, today) for row in config.source))
 
 
-def _state(name: str, found: list[Link | Rejected], today: date) -> SourceState:
+async def _check(row: SourceSection, config: Config, client: WebClient, deps: NewsDeps, today: date) -> SourceState:
+    from engine.news.sources.base import SourceError
+    from engine.news.sources.registry import source_type
+
+    if row.paused:
+        return SourceState(row.name, "paused")
+    window = Window(first=today - timedelta(days=DAYS_BACK - 1), last=today)
+    try:
+        found = await source_type(row.type).links(window, row, config.collect, deps=deps)
+    except SourceError as error:
+        return SourceState(row.name, "bad", detail=f"{error.code.value}: {error.detail}")
+    except NestError as error:
+        return SourceState(row.name, "bad", detail=str(error))
+    except Exception as error:  # noqa: BLE001 - a fault in one source, perhaps a plugin's, must not end the others
+        return SourceState(row.name, "bad", detail=f"{type(error).__name__}: {error}"[:300])
+    return _state(row.name, found, today, robots=await _robots(found, client))
+
+
+async def _robots(found: Sequence[Link | Rejected], client: WebClient) -> tuple[str, str]:
+    """(state, words) of what the pages' hosts allow: good, warn if some refuse, bad if all do."""
+    from engine.web.urls import host_of
+
+    pages: dict[str, str] = {}
+    for link in found:
+        if isinstance(link, Link) and not link.html_sha256:
+            pages.setdefault(host_of(link.url), link.url)
+    asked = list(pages.items())[:HOSTS_ASKED]
+    if not asked:
+        return "good", ""
+    told = [(host, *await client.permission(url)) for host, url in asked]
+    refusing = [(host, why) for host, allowed, why in told if not allowed]
+    if refusing:
+        words = ", ".join(why if len(asked) == 1 else f"{host}: {why}" for host, why in refusing)
+        return ("bad" if len(refusing) == len(asked) else "warn"), words
+    delays = [why for _, _, why in told if why]
+    return "good", "allowed" + (f", {delays[0]}" if delays else "")
+
+
+def _state(name: str, found: Sequence[Link | Rejected], today: date, *, robots: tuple[str, str]) -> SourceState:
     links = [item for item in found if isinstance(item, Link)]
     lost = Counter(item.code.value for item in found if isinstance(item, Rejected))
     told = ", ".join(f"{count} {code}" for code, count in sorted(lost.items()))
@@ -65,11 +134,12 @@ def _state(name: str, found: list[Link | Rejected], today: date) -> SourceState:
     span = max(1, (today - oldest).days + 1) if oldest else 1
     return SourceState(
         name,
-        "good",
+        robots[0],
         items=len(links),
         oldest=oldest.isoformat() if oldest else "",
         per_day=round(len(links) / span, 1),
         pictured=round(sum(bool(link.images) for link in links) / len(links), 2),
         captioned=round(sum(any(i.caption for i in link.images) for link in links) / len(links), 2),
+        robots=robots[1],
         detail=told,
     )
