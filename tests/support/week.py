@@ -180,6 +180,13 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(p.relative_to(folder)): sha256_file(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def asked(home: Path) -> dict[str, str]:
+    """Digests of what the ask stage made, without what belongs to the clock and to locks."""
+    (stage,) = (path.parent for path in home.glob("windows/*/ask/*/manifest.json"))
+    found = digests(stage)
+    return {name: value for name, value in found.items() if not name.endswith("run.json") and "lock" not in name}
+
+
 def rubbish(home: Path) -> list[Path]:
     """What interrupted writes left."""
     return sorted(home.rglob(".tmp-*"))
