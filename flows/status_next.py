@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def review_of(home: Path, week: Week | None, problems: list[str]) -> Reviewed | None:
     """The review of the window's snapshot; a file that cannot be read is a problem, not the end."""
+    if week is None or not (home / "reviews" / week.name).is_dir():
+        return None
     from engine.snapshot.verdicts import all_of, summarise
 
-    if week is None:
-        return None
     try:
         return summarise(all_of(home, week.name))
     except NestError as error:

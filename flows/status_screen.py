@@ -122,9 +122,9 @@ def _stages(status: Status) -> Line:
     parts = []
     for stage in STAGES:
         if stage == "push" and not status.hub.repo:
-            parts.append(Part("push no repo  ", "dim"))
+            parts.append(Part("(push)  ", "dim"))
             continue
-        word = str(week.snapshot.get("revision")) if stage == "snapshot" and stage in week.done else "done"
+        word = str(week.snapshot.get("revision")) if stage == "snapshot" else "ok"
         parts.append(Part(f"{stage} {word}  ", "green") if stage in week.done else Part(f"{stage} -  ", "amber"))
     return _line("stages", *parts)
 
@@ -155,15 +155,14 @@ def _number(value: float | None) -> str:
 def _lost(status: Status) -> Line:
     week = status.week
     top = sorted(week.lost.items(), key=lambda item: (-item[1], item[0]))[:5] if week else []
-    parts, room = [], WIDTH - LABEL
-    for place, (code, count) in enumerate(top):
-        share = (room - 2 * (len(top) - place - 1)) // (len(top) - place)
-        text = f"{count} {code}"
-        # five codes have to fit: a long name gives way, its number does not
-        text = text if len(text) <= share else text[: share - 2] + ".."
-        parts.append(Part(text + "  "))
-        room -= len(text) + 2
-    return _line("lost most", *(parts or [Part("nothing", "dim")]))
+    names = [code for code, _ in top]
+    numbers = [str(count) for _, count in top]
+    # five codes have to fit: the longest names give way, numbers do not
+    while sum(len(name) + len(number) + 1 for name, number in zip(names, numbers, strict=True)) > 72 - 2 * len(top):
+        longest = max(range(len(names)), key=lambda place: len(names[place]))
+        names[longest] = names[longest].removesuffix("..")[:-1] + ".."
+    told = "  ".join(f"{number} {name}" for number, name in zip(numbers, names, strict=True))
+    return _line("lost most", Part(told) if told else Part("nothing", "dim"))
 
 
 def _sources(status: Status) -> list[Line]:
@@ -272,7 +271,7 @@ def _keys(status: Status) -> Line:
         return _line("keys", Part("no expiry named in [keys] expires", "dim"))
     parts = []
     for name, days in status.keys:
-        told = f"{name} expired {-days} days ago  " if days < 0 else f"{name} {days} days  "
+        told = f"{name} expired {-days} d ago  " if days < 0 else f"{name} {days} d  "
         parts.append(Part(told, "red" if days < 0 else "amber" if days <= status.warn_days else "green"))
     return _line("keys", *parts)
 

@@ -48,6 +48,7 @@ def build(
     previous: Path | None = None,
     because: str = "built again from other input or settings",
     workers: int = 2,
+    losses: list[Rejected] | None = None,
 ) -> SnapshotManifest:
     """Write the folder and return its manifest, which is also `snapshot.json`, the last file written.
 
@@ -58,13 +59,15 @@ def build(
     checked by hand, `sources_policy` a sentence on how the sources were read; both stand on the card as they are.
     `previous` is the folder of the revision that this one replaces: its errata and tombstones are kept, and its
     differences are added to the errata with the reason `because`, which a push needs to replace it.
-    `workers` threads prepare pictures; the result does not depend on their number.
+    `workers` threads prepare pictures; the result does not depend on their number. `losses` is filled with what was
+    left out, `rejected` among it.
 
     Raises `TerminalError` if a blob is damaged, an id comes twice, the disk is full, or what is loaded back with
     `load_dataset` is not what was to be written.
     """
     ordered = iter(sorted(samples, key=lambda item: item.id) if isinstance(samples, Sequence) else samples)
-    lost = list(rejected)
+    lost = losses if losses is not None else []
+    lost += rejected
     prior = read_manifest(previous) if previous else None
 
     def rows() -> Iterator[Row]:

@@ -31,6 +31,7 @@ class Session:
     reviewer: str
     _said: dict[str, Verdict] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _index: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._said = standing(v for v in read(self.path) if v.digest == self.manifest.digest)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.core.errors import RefusedError, TransientError
-from engine.core.schema import Annotation, Article, FunnelStep, Question, Sample, SnapshotManifest
-from engine.core.store import committed_directory, locked, stage_key, sweep
+from engine.core.schema import Annotation, Article, FunnelStep, Question, Rejected, Sample, SnapshotManifest
+from engine.core.store import committed_directory, locked, register_writer, stage_key, sweep
 from flows.run import Run
 from flows.stages import annotate, ask, collect
 from flows.stages.base import Done, split
@@ -70,6 +70,7 @@ def do(run: Run) -> Done:
         kept = masks.funnel().kept
         note = f"thin week: {kept} rows, [flows] min_rows is {run.config.flows.min_rows}; no snapshot is built"
         return Done("snapshot", wanted, str(place), kept, 0, False, note)
+    register_writer(run.home.root)
     with locked(place.parent / f".{place.name}.lock"):
         there = manifest(place)
         if there is not None and there.key == wanted:
@@ -126,7 +127,8 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         wrong=wrong_rows(verdicts, *records),
     )
     samples, dropped = split(joined, Sample)
-    build(
+    lost: list[Rejected] = []
+    built = build(
         into,
         samples,
         window=run.window,
@@ -141,7 +143,10 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         because="made anew from other input or settings",
         earlier=list(earlier(run)),
         measured=review.measured() if review else None,
+        losses=lost,
     )
+    # what was left out here, by item: the snapshot itself only counts it
+    run.home.stage(run.window, "snapshot", wanted).commit([], lost, stage="snapshot", found=built.rows + len(lost))
 
 
 def earlier(run: Run) -> Iterator[Path]:

@@ -117,4 +117,4 @@ def test_config_never_shows_a_secret(tmp_path: Path) -> None:
 def test_status_of_an_empty_home_names_the_first_command(tmp_path: Path) -> None:
     done = nest("status", cwd=tmp_path)
     assert done.returncode == 0
-    assert "nest init" in done.stderr
+    assert "nest init" in done.stdout
