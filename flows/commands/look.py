@@ -37,14 +37,17 @@ def status(
 
 
 def show(
-    item: Annotated[str, typer.Argument(help="Id of a row, a question or an article, or a URL.")],
+    item: Annotated[
+        str, typer.Argument(help="Id of a row, a question, an article or a picture, the beginning of one, or a URL.")
+    ],
+    html: Annotated[Path | None, typer.Option("--html", help="Write it as a page with pictures to this file.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """The whole story of a row or of a rejected item."""
-    from flows.story import show_story
+    from flows.story.show import show_story
 
-    show_story(config_of(config).home, item, as_json=as_json)
+    show_story(config_of(config), item, as_json=as_json, html=html)
 
 
 def sources(

@@ -55,7 +55,8 @@ class Session:
     def next_open(self, after: int = -1) -> int:
         """Number of the first row after `after` without a word, from the start if there is none; the last if all have
         one."""
-        for number in [*range(after + 1, len(self.rows)), *range(after + 1)]:
+        order: list[int] = [*range(after + 1, len(self.rows)), *range(after + 1)]
+        for number in order:
             if self.rows[number].id not in self._said:
                 return number
         return len(self.rows) - 1
