@@ -215,6 +215,56 @@ def test_the_same_article_met_twice_stays_once() -> None:
     assert [item.code for item in done if isinstance(item, Rejected)] == [Code.DUPLICATE_URL]
 
 
+def test_near_matches_are_told_and_not_joined(tmp_path: Path) -> None:
+    blobs = BlobStore(tmp_path)
+
+    def ref(name: str) -> ImageRef:
+        data = (folder("20-*") / name).read_bytes()
+        return take_photo(data, claim(f"https://x.example/{name}"), min_side_px=16, blobs=blobs)
+
+    names = ("a.jpg", "a_crop.jpg", "a_credit_bar.jpg", "a_mirror.jpg", "b.jpg")
+    items = [article(f"n{i}", text=story(name), images=(ref(name),)) for i, name in enumerate(names)]
+    done = {item.images[0].url.rsplit("/", 1)[-1]: item.notes for item in kept(reduce(items, CONFIG))}
+    assert len({item.images[0].sha256 for item in kept(reduce(items, CONFIG))}) == len(names)
+    for name in ("a_crop.jpg", "a_credit_bar.jpg"):
+        assert any("is like https://x.example/a.jpg" in note for note in done[name])
+        assert any(f"is like https://x.example/{name}" in note for note in done["a.jpg"])
+    assert done["a_mirror.jpg"] == done["b.jpg"] == ()
+
+
+def test_what_repeats_a_repetition_only_is_kept() -> None:
+    words = [f"word{i}" for i in range(300)]
+    a, b, c = (" ".join(words[start : start + 150]) for start in (0, 40, 80))
+    done = reduce([article("a", text=a, day=3), article("b", text=b, day=4), article("c", text=c, day=5)], CONFIG)
+    assert [item.id for item in kept(done)] == ["a", "c"]
+    assert {item.story for item in kept(done)} == {"a"}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 8), st.integers(0, 2)), min_size=1, max_size=8))
+def test_two_halves_reduced_together_are_the_week(drawn: list[tuple[int, int, int]]) -> None:
+    hashes = ["0f0f0f0f0f0f0f0f", "0f0f0f0f0f0f0f0e", "f0f0ff00ff00f0ff"]
+    items = [
+        article(
+            f"s{i}",
+            day=day,
+            text=story(f"story {which}") + (f"<p>Told again {i}.</p>" if i % 2 else ""),
+            images=(
+                ImageRef(
+                    sha256=f"{photo}" * 64, ext="jpg", url=f"https://x.example/{photo}.jpg", width=300 + photo,
+                    height=300, phash=hashes[photo],
+                ),
+            ),
+        )
+        for i, (which, day, photo) in enumerate(drawn)
+    ]  # fmt: skip
+    whole = kept(reduce(items, CONFIG))
+    early, late = ([item for item in items if (item.published_at.day < 5) is first] for first in (True, False))  # type: ignore[union-attr]
+    merged = kept(reduce([*kept(reduce(early, CONFIG)), *kept(reduce(late, CONFIG))], CONFIG))
+    assert [item.line() for item in merged] == [item.line() for item in whole]
+    assert [item.line() for item in kept(reduce(whole, CONFIG))] == [item.line() for item in whole]
+
+
 @settings(deadline=None)
 @given(st.permutations(["a", "b", "c", "d"]))
 def test_the_order_of_the_input_does_not_matter(order: list[str]) -> None:
