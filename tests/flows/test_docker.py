@@ -1,5 +1,6 @@
 """docker/: linters that need no daemon, and what the compose file promises: loopback, no root, health, secrets."""
 
+import json
 import os
 import re
 import shutil
@@ -110,3 +111,23 @@ def test_the_cpu_image_has_no_torch() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert not [name for name in told["dependencies"] if re.match(r"torch|transformers|groundingdino", name)]
     assert any(name.startswith("torch") for name in told["optional-dependencies"]["gpu"])
+
+
+def test_the_kubernetes_template_is_whole() -> None:
+    """A variable counts only where the job's configuration names it, and a name without a variable stays as it is."""
+    import jsonschema
+
+    told = json.loads((DOCKER / "kubernetes.json").read_text(encoding="utf-8"))
+    properties = told["variables"]["properties"]
+    named = set(re.findall(r"\{\{ (\w+) \}\}", json.dumps(told["job_configuration"])))
+    assert named == set(properties)
+    jsonschema.Draft202012Validator.check_schema(told["variables"])
+    for name, schema in properties.items():
+        jsonschema.validate(schema["default"], schema)
+        assert name in told["job_configuration"] or "title" in schema
+    pod = told["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["envFrom"] == [{"secretRef": {"name": "{{ secret }}"}}]
+    text = (ROOT / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    table = set(re.findall(r"`(\w+)`", "".join(line for line in text.splitlines() if line.startswith("| `"))))
+    assert table - {"gpu"} <= set(properties), "docs name a variable that is not there"
