@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.core.errors import RefusedError, TransientError
+from engine.core.errors import RefusedError, TerminalError, TransientError
 from engine.core.schema import Annotation, Question
 from engine.core.store import StageDir, held, locked, register_writer, stage_key
 from flows import console
@@ -76,7 +76,11 @@ def do_shards(run: Run, indexes: Sequence[int]) -> int:
     from segmentation import annotate
 
     where = place(run)
-    assert where is not None
+    if where is None:
+        raise TerminalError(
+            f"the questions of {run.window.label} are not there under this version and these settings: this worker "
+            "needs the code and the nest.toml of the run that sent it"
+        )
     if where.finished:
         return 0
     register_writer(run.home.root)
