@@ -4,7 +4,7 @@ NestError                  a sentence for the user, and the exit code of the com
  +-- ConfigError           2   something in nest.toml, the environment or the call is wrong or missing
  +-- TransientError        3   patience is spent; the work stays undone, run again later
  |    +-- BudgetSpent      3   the money or token limit of the run is reached
- |    +-- QuotaExhausted   3   the account behind a key has nothing left
+ |    +-- QuotaExhausted   3   the account behind a key has nothing left, or the key expired during the run
  +-- TerminalError         1   trying again would not help
  +-- RefusedError          4   the action was possible and was refused, on purpose
       +-- BusyError        4   another process does it at this moment; who has time may wait

@@ -227,6 +227,11 @@ class OpenAIChat(Asking):
             error = QuotaExhausted(
                 f"the account at {self.endpoint.url} has no quota left ({advice.message}): top it up, then run again"
             )
+        elif advice.why == "key" and self._good_answers:
+            error = QuotaExhausted(
+                f"{self.endpoint.url} took the key in {KEY_VARIABLE} at first and refuses it now: it has expired or "
+                "was withdrawn. Renew it, then run again; what was answered is kept"
+            )
         elif advice.why == "key":
             error = ConfigError(
                 f"{self.endpoint.url} refuses the key in {KEY_VARIABLE}: check it ({self._safe(advice)})"
