@@ -52,21 +52,24 @@ def _runs(counts: str) -> npt.NDArray[np.int64]:
     character's fifth bit is the sign; from the fourth run on, differences to the run two before.
     """
     try:
-        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8).astype(np.int64) - 48
+        codes = np.frombuffer(counts.encode("ascii"), dtype=np.uint8) - np.uint8(48)
     except UnicodeEncodeError as error:
         raise ValueError("run-length counts are not ASCII") from error
     if codes.size == 0:
         return np.zeros(0, dtype=np.int64)
-    if codes.min() < 0 or codes.max() > 63 or codes[-1] & 0x20:
+    # a character before 48 wraps to more than 63
+    if codes.max() > 63 or codes[-1] & 0x20:
         raise ValueError("run-length counts hold a character that does not belong there")
-    ends = np.flatnonzero((codes & 0x20) == 0)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    if int((ends - starts).max()) > 11:
+    ends = np.flatnonzero(codes < 0x20)
+    lengths = np.diff(ends, prepend=-1)
+    longest = int(lengths.max())
+    if longest > 12:
         raise ValueError("run-length counts hold a number that is too large")
-    place = np.arange(codes.size) - np.repeat(starts, ends - starts + 1)
-    deltas = np.add.reduceat((codes & 0x1F) << (5 * place), starts)
-    negative = (codes[ends] & 0x10) != 0
-    deltas -= np.where(negative, np.int64(1) << (5 * (ends - starts + 1)), 0)
+    # the last character has the highest bits and the sign
+    deltas = (codes[ends].astype(np.int64) ^ 0x10) - 0x10
+    for place in range(1, longest):
+        more = np.flatnonzero(lengths > place)
+        deltas[more] = (deltas[more] << 5) | (codes[ends[more] - place] & 0x1F)
     runs = deltas.copy()
     runs[1::2] = np.cumsum(deltas[1::2])
     runs[2::2] = np.cumsum(deltas[2::2])

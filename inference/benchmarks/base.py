@@ -12,30 +12,42 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.core.errors import TerminalError
 from engine.core.geometry import Image, Mask
 from engine.core.images import ImageError, open_image
 from engine.core.protocols import EvalItem
+from inference.spans import Spans
 
 
 @dataclass(frozen=True, slots=True)
 class TruthMask:
-    """The true mask (H, W) of one image, and the pixels (H, W) that no metric may look at, if there are any.
+    """The true mask of one image, and the pixels (H, W) that no metric may look at, if there are any.
 
-    An empty mask means that the target is not in the image. `box` (x, y, width, height) is the tight box of the mask
-    where the reader knows it already.
+    `pixels` (H, W) is boolean, or grey with 0 and 255 as it came out of a file; then `spans` are known, and `mask`
+    makes the boolean array on each use. An empty mask means that the target is not in the image.
     """
 
-    mask: Mask
+    pixels: npt.NDArray[np.bool_] | npt.NDArray[np.uint8]
     ignore: Mask | None = None
-    box: tuple[int, int, int, int] | None = None
+    spans: Spans | None = None
 
     def __post_init__(self) -> None:
-        if self.mask.ndim != 2 or self.mask.dtype != np.bool_:
-            raise ValueError(f"a mask is a boolean array (H, W), got {self.mask.dtype} {self.mask.shape}")
-        if self.ignore is not None and self.ignore.shape != self.mask.shape:
-            raise ValueError(f"mask and ignored pixels differ in shape: {self.mask.shape}, {self.ignore.shape}")
+        if self.pixels.ndim != 2 or self.pixels.dtype != (np.bool_ if self.spans is None else np.uint8):
+            raise ValueError(f"a mask is a boolean array (H, W), got {self.pixels.dtype} {self.pixels.shape}")
+        if self.ignore is not None and self.ignore.shape != self.shape:
+            raise ValueError(f"mask and ignored pixels differ in shape: {self.shape}, {self.ignore.shape}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return int(self.pixels.shape[0]), int(self.pixels.shape[1])
+
+    @property
+    def mask(self) -> Mask:
+        """The boolean array (H, W)."""
+        return self.pixels if self.pixels.dtype == np.bool_ else self.pixels > 0  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)

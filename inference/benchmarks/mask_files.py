@@ -18,6 +18,7 @@ import numpy.typing as npt
 from PIL import Image as PilImage
 
 from inference.benchmarks.base import TruthMask
+from inference.spans import spans_of_grey
 
 PNG_START = b"\x89PNG\r\n\x1a\n"
 GREY = 0
@@ -115,19 +116,12 @@ def _palette(picture: PilImage.Image) -> Pixels:
 
 
 def _from_grey(grey: Pixels) -> ReadMask:
-    import cv2
-
-    x, y, width, height = cv2.boundingRect(np.ascontiguousarray(grey))
-    part = grey[y : y + height, x : x + width]
-    lit = cv2.countNonZero(part) if width else 0
-    # values are at most 255, so that the sum tells whether all that are not 0 are 255
-    if not width or cv2.sumElems(part)[0] == 255 * lit:
-        mask = np.zeros(grey.shape, dtype=np.bool_)
-        np.not_equal(part, 0, out=mask[y : y + height, x : x + width])
-        return ReadMask(TruthMask(mask, box=(x, y, width, height)))
+    spans = spans_of_grey(np.ascontiguousarray(grey))
+    if spans is not None:
+        return ReadMask(TruthMask(grey, spans=spans))
     ones = grey == 1
     ignored = grey == 255
-    if int(np.count_nonzero(ones)) + int(np.count_nonzero(ignored)) == lit:
+    if np.count_nonzero(ones) + np.count_nonzero(ignored) == np.count_nonzero(grey):
         return ReadMask(TruthMask(ones, ignored if ignored.any() else None))
     soft = grey >= THRESHOLD
     return ReadMask(TruthMask(soft), "the mask was not binary, pixels of at least 128 were taken")

@@ -22,19 +22,21 @@ from inference.metrics.units import Ints, Reals
 MAX_GROUPS = 4096
 RESAMPLES = 2000
 LEVEL = 0.95
-SMALL_PRODUCT = 4_000_000
+SMALL_PRODUCT = 1_000_000
+#: Resamples that are multiplied at a time.
+BLOCK = 250
 _normal = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
 class Resampler:
-    """`group` is the group of each sample, `weights` (resamples, groups) how often each was drawn, `signs` of the
-    same shape -1 or 1. One resampler serves all figures of a report, so that differences are paired."""
+    """`group` is the group of each sample, `weights` (resamples, groups) how often each was drawn, `seed` that of the
+    signs for paired tests. One resampler serves all figures of a report, so that differences are paired."""
 
     group: Ints
     groups: int
-    weights: Reals
-    signs: npt.NDArray[np.int8]
+    weights: npt.NDArray[np.uint8]
+    seed: int
 
     @classmethod
     def of(cls, cluster: Ints, *, seed: int, resamples: int = RESAMPLES) -> Resampler:
@@ -46,23 +48,21 @@ class Resampler:
         if clusters > groups:
             places = np.arange(clusters, dtype=np.int64) % groups
             group = rng.permutation(places)[cluster]
-        weights = np.zeros((resamples, groups), dtype=np.float64)
+        # drawn more than 255 times: less likely than 1e-300 for two groups or more
+        weights = np.zeros((resamples, groups), dtype=np.uint8)
         for row in weights if groups else ():
-            row[:] = np.bincount(rng.integers(0, groups, size=groups), minlength=groups)
-        signs = rng.integers(0, 2, size=(resamples, groups), dtype=np.int8) * np.int8(2) - np.int8(1)
-        return cls(group, groups, weights, signs)
+            row[:] = np.minimum(np.bincount(rng.integers(0, groups, size=groups), minlength=groups), 255)
+        return cls(group, groups, weights, seed)
 
     def fold(self, sample: Ints, values: Reals) -> Reals:
         """Sums of a per-pair column by group."""
         found = np.bincount(self.group[sample], weights=values, minlength=self.groups)
         return found.astype(np.float64)
 
-    def estimates(
-        self, sample: Ints, columns: Sequence[tuple[Reals, Reals]], *, intervals: bool = True
-    ) -> list[Estimate]:
-        """sum(top) / sum(bottom) of each pair of columns, with its interval if asked for; None for 0/0, no interval for
-        fewer than two groups. All columns are resampled in one product, which is what makes many figures cheap."""
-        folded = [(self.fold(sample, top), self.fold(sample, bottom)) for top, bottom in columns]
+    def estimates(self, asked: Sequence[tuple[Ints, Reals, Reals]], *, intervals: bool = True) -> list[Estimate]:
+        """sum(top) / sum(bottom) of each (sample, top, bottom), with its interval if asked for; None for 0/0, no
+        interval for fewer than two groups. All are resampled in one product."""
+        folded = [(self.fold(sample, top), self.fold(sample, bottom)) for sample, top, bottom in asked]
         if not folded:
             return []
         if not intervals:
@@ -82,7 +82,7 @@ class Resampler:
 
     def estimate(self, sample: Ints, top: Reals, bottom: Reals) -> Estimate:
         """One figure, see `estimates`."""
-        return self.estimates(sample, [(top, bottom)])[0]
+        return self.estimates([(sample, top, bottom)])[0]
 
     def difference(
         self, sample: Ints, first: tuple[Reals, Reals], second: tuple[Reals, Reals]
@@ -98,19 +98,31 @@ class Resampler:
         left = _ratio(a.sum() - a, b.sum() - b) - _ratio(c.sum() - c, d.sum() - d)
         p_value = None
         if np.array_equal(first[1], second[1]) and int(np.count_nonzero(b)) >= 2:
-            gap = a - c
-            flipped = np.abs(_product(self.signs.astype(np.float64), gap[:, np.newaxis])[:, 0])
-            as_far = int(np.count_nonzero(flipped >= abs(float(gap.sum())) - 1e-9))
-            p_value = (1 + as_far) / (1 + len(flipped))
+            p_value = self._sign_flips(a - c)
         return _interval(value, drawn, left[(b > 0) | (d > 0)]), p_value
 
+    def _sign_flips(self, gap: Reals) -> float:
+        """Share of random signs under which the groups' gaps sum up as far from zero as they do."""
+        rng = np.random.default_rng([self.seed, 20260102])
+        as_far, count, wanted = 0, len(self.weights), abs(float(gap.sum())) - 1e-9
+        for start in range(0, count, BLOCK):
+            signs = rng.integers(0, 2, size=(min(BLOCK, count - start), self.groups), dtype=np.int8)
+            flipped = _product(signs, (2 * gap)[:, np.newaxis])[:, 0] - gap.sum()
+            as_far += int(np.count_nonzero(np.abs(flipped) >= wanted))
+        return (1 + as_far) / (1 + count)
 
-def _product(weights: Reals, columns: Reals) -> Reals:
-    # the threads of a BLAS cost more than a small product, very much so on a busy machine
-    if weights.size * columns.shape[1] < SMALL_PRODUCT:
-        small: Reals = np.einsum("rg,gc->rc", weights, columns)
-        return small
-    return weights @ columns
+
+def _product(weights: npt.NDArray[np.uint8] | npt.NDArray[np.int8], columns: Reals) -> Reals:
+    """weights @ columns in exact float64, a block of rows at a time: the weights as floats would not stay small."""
+    found = np.empty((len(weights), columns.shape[1]))
+    for start in range(0, len(weights), BLOCK):
+        block = weights[start : start + BLOCK].astype(np.float64)
+        # the threads of a BLAS cost more than a small product, very much so on a busy machine
+        if block.size * columns.shape[1] < SMALL_PRODUCT:
+            found[start : start + BLOCK] = np.einsum("rg,gc->rc", block, columns)
+        else:
+            found[start : start + BLOCK] = block @ columns
+    return found
 
 
 def _ratio(top: Reals, bottom: Reals) -> Reals:
@@ -136,7 +148,7 @@ def _interval(value: float, drawn: Reals, left_out: Reals) -> Estimate:
     for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
         z = bias + _normal.inv_cdf(share) * _widening(len(left_out))
         edges.append(_normal.cdf(bias + z / (1 - acceleration * z)))
-    low, high = (float(np.quantile(drawn, edge)) for edge in edges)
+    low, high = (float(edge) for edge in np.quantile(drawn, edges))
     return Estimate(value=value, low=low, high=high)
 
 
@@ -148,10 +160,10 @@ def _widening(count: int) -> float:
     return float(t / z * (count / df) ** 0.5)
 
 
-def clusters(keys: list[tuple[str, ...]]) -> Ints:
-    """Cluster number per sample: samples that share a key, also through others, are one cluster."""
-    owner: dict[str, int] = {}
-    parent = list(range(len(keys)))
+def clusters(sample: Ints, key: npt.NDArray[np.uint64], count: int) -> Ints:
+    """Cluster number of each of `count` samples, from pairs of a sample and one of its keys: samples that share a key,
+    also through others, are one cluster. Numbers are in the order of each cluster's first sample."""
+    parent = list(range(count))
 
     def root(place: int) -> int:
         while parent[place] != place:
@@ -159,11 +171,10 @@ def clusters(keys: list[tuple[str, ...]]) -> Ints:
             place = parent[place]
         return place
 
-    for place, found in enumerate(keys):
-        for key in found:
-            if key in owner:
-                parent[root(place)] = root(owner[key])
-            else:
-                owner[key] = place
-    roots = np.array([root(place) for place in range(len(keys))], dtype=np.int64)
+    order = np.lexsort((sample, key))
+    ordered, same = sample[order], key[order][1:] == key[order][:-1]
+    for place in np.flatnonzero(same).tolist():
+        one, other = sorted((root(int(ordered[place])), root(int(ordered[place + 1]))))
+        parent[other] = one
+    roots = np.array([root(place) for place in range(count)], dtype=np.int64)
     return np.unique(roots, return_inverse=True)[1].astype(np.int64)

@@ -1,7 +1,7 @@
 """Rows of a report: the figures of everything and of each part, and paired comparisons between segmenters.
 
-Parts are the values of the samples' tags (a tag with one value or more than `MAX_PARTS` is no split) and the size of
-the target in the image. Comparisons use the pairs that both segmenters answered.
+Parts are the values of the samples' tags (see `texts`) and the size of the target in the image. Comparisons use the
+pairs that both segmenters answered.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from engine.core.schema import Comparison, Convention, Estimate, ScoreRow
 from inference.metrics.bootstrap import Resampler
 from inference.metrics.conventions import CONVENTIONS
 from inference.metrics.registry import METRICS, sums
-from inference.metrics.units import FAILURES, SCORED, STATUS, Flags, Units
-from inference.metrics.walk import Walk
+from inference.metrics.units import FAILURES, SCORED, STATUS, Flags, Reals, Units
 
-MAX_PARTS = 12
 SIZES = ((0.0, "no target"), (0.02, "small (up to 2 %)"), (0.1, "medium (2 to 10 %)"), (1.0, "large (over 10 %)"))
 COMPARED = ("giou", "ciou")
 
@@ -36,73 +34,85 @@ class Scored:
     units: Units
 
 
-def parts_of(walk: Walk) -> Iterator[tuple[str, dict[str, Flags]]]:
-    """Per tag its values, each with a flag per sample."""
-    for tag in sorted({tag for sample in walk.samples for tag in sample.tags}):
-        values = np.array([sample.tags.get(tag, "") for sample in walk.samples], dtype=object)
-        found = sorted(set(values) - {""})
-        if 2 <= len(found) <= MAX_PARTS or (tag.startswith("novelty:") and found):
-            yield tag, {value: values == value for value in found}
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Pairs that make a row, and the figures asked of them: by name the columns of sums, for the row and counted
+    strictly."""
+
+    split: str
+    part: str
+    units: Units
+    figures: dict[str, tuple[Reals, Reals]]
+    strict: dict[str, tuple[Reals, Reals]]
 
 
 def rows_of(
     one: Scored, parts: Mapping[str, Mapping[str, Flags]], convention: Convention, resampler: Resampler
 ) -> Iterator[ScoreRow]:
+    """The rows of one segmenter against one truth: everything, then each part of the data.
+
+    All figures of all rows are resampled together, which is what makes many of them cheap.
+    """
     if not len(one.units):
         return
-    yield _row(one, "", "", np.ones(len(one.units), dtype=np.bool_), convention, resampler)
+    found = [_part(split, part, one.units.select(flags), convention) for split, part, flags in _flags(one.units, parts)]
+    asked = [(part.units.sample, *sums) for part in found for sums in (*part.figures.values(), *part.strict.values())]
+    estimates = iter(resampler.estimates(asked, intervals=one.kind == "segmenter"))
+    for part in found:
+        figures = {name: next(estimates) for name in part.figures}
+        yield _row(one, part, figures, {name: next(estimates) for name in part.strict})
+
+
+def _flags(units: Units, parts: Mapping[str, Mapping[str, Flags]]) -> Iterator[tuple[str, str, Flags]]:
+    yield "", "", np.ones(len(units), dtype=np.bool_)
     for tag, values in parts.items():
         for value, flags in values.items():
-            yield _row(one, tag, value, flags[one.units.sample], convention, resampler)
-    share = one.units.target / np.maximum(one.units.pixels, 1)
+            yield tag, value, flags[units.sample]
+    share = units.target / np.maximum(units.pixels, 1)
     bucket = np.searchsorted([limit for limit, _ in SIZES], share, side="left")
     for place, (_, name) in enumerate(SIZES):
         if (bucket == place).any():
-            yield _row(one, "size", name, bucket == place, convention, resampler)
+            yield "size", name, bucket == place
 
 
-def _row(one: Scored, split: str, part: str, flags: Flags, convention: Convention, resampler: Resampler) -> ScoreRow:
-    units = one.units.select(flags)
-    lost = units.status != SCORED
-    failures = {
-        FAILURES[kind]: int(np.count_nonzero(units.failure == kind))
-        for kind in sorted(set(units.failure[units.status == STATUS.index("failed")].tolist()))
-    }
-    intervals = one.kind == "segmenter"
-    figures = _figures(units, convention, resampler, everything=True, intervals=intervals)
+def _part(split: str, part: str, units: Units, convention: Convention) -> _Part:
+    figures = _figures(units, convention, everything=True)
     for other in CONVENTIONS:
         if other != convention:
-            found = _figures(units, other, resampler, everything=False, intervals=intervals)
+            found = _figures(units, other, everything=False)
             figures.update({f"{other}:{name}": value for name, value in found.items()})
-    strict = {}
-    if lost.any():
-        strict = _figures(units.strict(), convention, resampler, everything=False, intervals=intervals)
+    lost = bool((units.status != SCORED).any())
+    return _Part(split, part, units, figures, _figures(units.strict(), convention, everything=False) if lost else {})
+
+
+def _row(one: Scored, part: _Part, figures: dict[str, Estimate], strict: dict[str, Estimate]) -> ScoreRow:
+    units = part.units
+    failed, missing = (units.status == STATUS.index(name) for name in ("failed", "missing"))
     return ScoreRow(
         segmenter=one.name,
         kind=one.kind,
         truth=one.truth,
-        split=split,
-        part=part,
+        split=part.split,
+        part=part.part,
         samples=len(np.unique(units.sample)),
         units=len(units),
-        scored=int(np.count_nonzero(~lost)),
-        failed=int(np.count_nonzero(units.status == STATUS.index("failed"))),
-        missing=int(np.count_nonzero(units.status == STATUS.index("missing"))),
-        failures=failures,
+        scored=int(np.count_nonzero(units.status == SCORED)),
+        failed=int(np.count_nonzero(failed)),
+        missing=int(np.count_nonzero(missing)),
+        failures={
+            FAILURES[kind]: int(np.count_nonzero(units.failure == kind))
+            for kind in sorted(set(units.failure[failed].tolist()))
+        },
         figures=figures,
         strict=strict,
     )
 
 
-def _figures(
-    units: Units, convention: Convention, resampler: Resampler, *, everything: bool, intervals: bool
-) -> dict[str, Estimate]:
+def _figures(units: Units, convention: Convention, *, everything: bool) -> dict[str, tuple[Reals, Reals]]:
     effective = CONVENTIONS[convention](units)
     columns = {name: sums(found, effective) for name, found in METRICS.items() if everything or found.headline}
     # a metric that has nothing to count in this data is left out, but for the headline ones
-    columns = {name: pair for name, pair in columns.items() if pair[1].any() or METRICS[name].headline}
-    found = resampler.estimates(units.sample, list(columns.values()), intervals=intervals)
-    return dict(zip(columns, found, strict=True))
+    return {name: pair for name, pair in columns.items() if pair[1].any() or METRICS[name].headline}
 
 
 def comparisons(scored: Sequence[Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:

@@ -8,6 +8,7 @@ error with all ids named; a missing prediction or a failure is counted apart and
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.core.errors import ConfigError
@@ -67,27 +68,27 @@ def score(
         size_px=size_px,
         workers=workers,
     )
-    walk.run(benchmark)
-    complaints = walk.complaints()
-    if complaints:
-        shown = "; ".join(complaints[:NAMED])
-        more = f"; and {len(complaints) - NAMED} more" if len(complaints) > NAMED else ""
-        raise ConfigError(f"the predictions do not fit {benchmark.name}: {shown}{more}")
-    from inference.metrics.summary import summarise
+    with contextlib.closing(walk):
+        walk.run(benchmark)
+        if complaints := walk.complaints():
+            shown = "; ".join(complaints[:NAMED])
+            more = f"; and {len(complaints) - NAMED} more" if len(complaints) > NAMED else ""
+            raise ConfigError(f"the predictions do not fit {benchmark.name}: {shown}{more}")
+        from inference.metrics.summary import summarise
 
-    return summarise(
-        benchmark,
-        walk,
-        convention=convention,
-        seed=seed,
-        resamples=resamples,
-        size_px=size_px,
-        novelty_model=novelty_model or benchmark.base_model,
-        judged=judged or {},
-        cutoffs=cutoffs or {},
-        notes=notes,
-        descriptions=descriptions or {},
-    )
+        return summarise(
+            benchmark,
+            walk,
+            convention=convention,
+            seed=seed,
+            resamples=resamples,
+            size_px=size_px,
+            novelty_model=novelty_model or benchmark.base_model,
+            judged=judged or {},
+            cutoffs=cutoffs or {},
+            notes=notes,
+            descriptions=descriptions or {},
+        )
 
 
 def _lookup(truth: Truth) -> Callable[[str], Masks | None]:

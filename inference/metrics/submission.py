@@ -8,7 +8,7 @@ is trusted: sizes are compared before anything is decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,7 +75,7 @@ def complaints(path: Path, benchmark: Benchmark) -> list[str]:
         rows = _rows(path)
     except TerminalError as error:
         return [str(error)]
-    sizes = {one.id: [truth.mask.shape for truth in one.masks()] for one in benchmark.without_images()}
+    sizes = {one.id: [truth.shape for truth in one.masks()] for one in benchmark.without_images()}
     found: list[str] = []
     seen: set[str] = set()
     for index, row in enumerate(rows):
@@ -119,7 +119,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _row_complaints(row: Mapping[str, Any], sizes: list[tuple[int, ...]]) -> Iterator[str]:
+def _row_complaints(row: Mapping[str, Any], sizes: Sequence[tuple[int, int]]) -> Iterator[str]:
     cells = _cells(row)
     if len(cells) != len(sizes):
         yield f": {len(cells)} masks for {len(sizes)} images"

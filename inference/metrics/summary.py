@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from engine.core.schema import (
     AnswerScores,
     Convention,
+    SampleText,
     ScoreReport,
     ScoreRow,
     SegmenterInfo,
@@ -16,13 +18,12 @@ from engine.core.schema import (
     UnitScores,
 )
 from inference.benchmarks.base import Benchmark
-from inference.metrics.answers import exact, token_f1
 from inference.metrics.baselines import BASELINES
-from inference.metrics.bootstrap import Resampler, clusters
+from inference.metrics.bootstrap import Resampler
 from inference.metrics.conventions import CONVENTIONS, SAID
-from inference.metrics.rows import Scored, comparisons, parts_of, rows_of
+from inference.metrics.rows import Scored, comparisons, rows_of
 from inference.metrics.scorestring import score_string
-from inference.metrics.units import FAILURES, STATUS, Reals
+from inference.metrics.units import FAILURES, STATUS, Flags, Ints, Reals
 from inference.metrics.walk import Walk
 
 NEAR_BASELINE = 0.02
@@ -43,12 +44,12 @@ def summarise(
     descriptions: Mapping[str, str],
 ) -> ScoreReport:
     """The report of a finished walk; see `score` for the arguments."""
-    cluster = clusters(walk.image_keys)
+    cluster = walk.samples.clusters()
     resampler = Resampler.of(cluster, seed=seed, resamples=resamples)
     names = [joiner.name for joiner in walk.joiners]
     answers = {name: _answers(name, walk, judged.get(name)) for name in names}
-    scored = [_columns(name, truth, walk, answers.get(name)) for name, truth in walk.tallies]
-    parts = dict(parts_of(walk))
+    scored = list(_columns(walk, answers))
+    parts = dict(walk.samples.parts())
     rows = [row for one in scored for row in rows_of(one, parts, convention, resampler)]
     model = novelty_model or _only_novelty(parts)
     info = tuple(
@@ -79,52 +80,55 @@ def summarise(
         segmenters=info,
         rows=tuple(rows),
         comparisons=tuple(comparisons(scored, convention, resampler)),
-        samples=tuple(
-            text.model_copy(update={"cluster": int(number)}) for text, number in zip(walk.samples, cluster, strict=True)
-        ),
+        samples=tuple(_samples(walk, cluster)),
         units=tuple(_unit_scores(one, convention) for one in scored if one.kind == "segmenter"),
-        answers=tuple(found for found in answers.values() if any(one is not None for one in found.answer)),
+        answers=tuple(_answer_scores(name, walk, found) for name, found in answers.items() if walk.answers[name].given),
         notes=(*benchmark.notes, *notes),
         warnings=tuple(_warnings(rows, walk.truth_name)),
         versions=_versions(),
     )
 
 
-def _answers(name: str, walk: Walk, judged: Mapping[str, bool] | None) -> AnswerScores:
-    given = walk.answers[name]
-    correct: list[float | None] = []
-    f1: list[float | None] = []
-    for answer, sample, aliases in zip(given, walk.samples, walk.aliases, strict=True):
-        names = (sample.answer, *aliases)
-        correct.append(None if answer is None else float(exact(answer, names)))
-        f1.append(None if answer is None else token_f1(answer, names))
-    verdicts = () if judged is None else tuple(_verdict(judged, sample.id) for sample in walk.samples)
+def _samples(walk: Walk, cluster: Ints) -> Iterator[SampleText]:
+    """The samples' texts; they came from records that were checked, and share what is equal, since there may be very
+    many."""
+    fields = set(SampleText.model_fields)
+    shared: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for text, number in zip(walk.samples, cluster.tolist(), strict=True):
+        tags = shared.setdefault(tuple(text.tags.items()), text.tags)
+        yield SampleText.model_construct(
+            fields, id=text.id, question=text.question, answer=text.answer, cluster=number, tags=tags
+        )
+
+
+def _answers(name: str, walk: Walk, judged: Mapping[str, bool] | None) -> tuple[Reals, Reals, Reals]:
+    """Per sample whether the answer is right, its F1, and a judge's verdict; NaN for none."""
+    count = walk.samples.count
+    verdicts: Reals = np.full(count, np.nan)
+    if judged is not None:
+        for place, text in enumerate(walk.samples):
+            if text.id in judged:
+                verdicts[place] = judged[text.id]
+    return (*walk.answers[name].columns(count), verdicts)
+
+
+def _answer_scores(name: str, walk: Walk, found: tuple[Reals, Reals, Reals]) -> AnswerScores:
+    correct, f1, judged = (tuple(None if np.isnan(one) else float(one) for one in column) for column in found)
     return AnswerScores(
         segmenter=name,
-        answer=tuple(given),
-        correct=tuple(correct),
-        f1=tuple(f1),
-        judged=verdicts,
+        answer=tuple(walk.answers[name].texts(walk.samples.count)),
+        correct=correct,
+        f1=f1,
+        judged=judged if any(one is not None for one in judged) else (),
     )
 
 
-def _verdict(judged: Mapping[str, bool], sample_id: str) -> float | None:
-    found = judged.get(sample_id)
-    return None if found is None else float(found)
-
-
-def _columns(name: str, truth: str, walk: Walk, answers: AnswerScores | None) -> Scored:
-    count = len(walk.samples)
-    empty: Reals = np.full(count, np.nan)
-    if answers is None:
-        units = walk.tallies[name, truth].units(correct=empty, f1=empty, judged=empty)
-    else:
-        units = walk.tallies[name, truth].units(
-            correct=np.array(answers.correct, dtype=np.float64),
-            f1=np.array(answers.f1, dtype=np.float64),
-            judged=np.array(answers.judged, dtype=np.float64) if answers.judged else empty,
-        )
-    return Scored(name, "baseline" if name in BASELINES else "segmenter", truth, units)
+def _columns(walk: Walk, answers: Mapping[str, tuple[Reals, Reals, Reals]]) -> Iterator[Scored]:
+    for truth, pairs in walk.pairs.items():
+        for name, found in answers.items():
+            yield Scored(name, "segmenter", truth, pairs.units(walk.tallies[name, truth], found))
+        for name in BASELINES:
+            yield Scored(name, "baseline", truth, pairs.baseline(name, walk.samples.count))
 
 
 def _only_novelty(parts: Mapping[str, object]) -> str:
@@ -138,22 +142,26 @@ def _unit_scores(one: Scored, convention: Convention) -> UnitScores:
     return UnitScores(
         segmenter=one.name,
         truth=one.truth,
-        sample=tuple(units.sample.tolist()),
-        image=tuple(units.image.tolist()),
+        sample=_whole(units.sample),
+        image=_whole(units.image),
         status=tuple(STATUS[value] for value in units.status),
         failure=tuple("" if kind < 0 else FAILURES[kind] for kind in units.failure),
-        intersection=tuple(units.intersection.tolist()),
-        union=tuple(units.union.tolist()),
-        target=tuple(units.target.tolist()),
-        predicted=tuple(units.predicted.tolist()),
-        ignored=tuple(units.ignored.tolist()),
-        predicted_ignored=tuple(units.predicted_ignored.tolist()),
-        pixels=tuple(units.pixels.tolist()),
-        said_none=tuple(units.said_none.astype(int).tolist()),
+        intersection=_whole(units.intersection),
+        union=_whole(units.union),
+        target=_whole(units.target),
+        predicted=_whole(units.predicted),
+        ignored=_whole(units.ignored),
+        predicted_ignored=_whole(units.predicted_ignored),
+        pixels=_whole(units.pixels),
+        said_none=_whole(units.said_none),
         iou=tuple(
             float(value) if counted else None for value, counted in zip(effective.iou, effective.counted, strict=True)
         ),
     )
+
+
+def _whole(values: Ints | Flags) -> array[int]:
+    return array("q", values.astype(np.int64).tobytes())
 
 
 def _warnings(rows: Sequence[ScoreRow], truth: str) -> Iterator[str]:

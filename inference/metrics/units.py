@@ -1,18 +1,20 @@
 """Scores as columns: one entry per (image, mask) pair, growing while a benchmark streams by.
 
-A segmenter's counts against one truth take some seventy bytes per pair, whatever the images' size. Conventions
-and metrics work on the finished columns.
+What is known of the truth is kept once, a segmenter's counts beside it: together some ninety bytes per pair, whatever
+the images' size. Conventions and metrics work on the finished columns.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.core.schema import FailureKind
+from inference.metrics.baselines import EMPTY, RANDOM, WHOLE
 from inference.metrics.counts import Counts
 
 Reals = npt.NDArray[np.float64]
@@ -33,25 +35,117 @@ FAILURES: tuple[FailureKind, ...] = (
 )
 
 
-def _ints() -> array[int]:
-    return array("q")
+def _column(code: str) -> Callable[[], array[int]]:
+    return lambda: array(code)
+
+
+@dataclass(slots=True)
+class Pairs:
+    """What is known of the pairs of one truth whoever predicts: the truth's pixels, and what a random box meets.
+
+    `sample` is the index of the sample, `image` the place of the mask in it; pairs come in ascending order.
+    """
+
+    sample: array[int] = field(default_factory=_column("i"))
+    image: array[int] = field(default_factory=_column("i"))
+    target: array[int] = field(default_factory=_column("q"))
+    ignored: array[int] = field(default_factory=_column("q"))
+    pixels: array[int] = field(default_factory=_column("q"))
+    box_intersection: array[int] = field(default_factory=_column("q"))
+    box_predicted: array[int] = field(default_factory=_column("q"))
+    box_predicted_ignored: array[int] = field(default_factory=_column("q"))
+
+    def add(self, sample: int, image: int, box: Counts) -> None:
+        """Append one pair with the counts of its random box."""
+        self.sample.append(sample)
+        self.image.append(image)
+        self.target.append(box.target)
+        self.ignored.append(box.ignored)
+        self.pixels.append(box.pixels)
+        self.box_intersection.append(box.intersection)
+        self.box_predicted.append(box.predicted)
+        self.box_predicted_ignored.append(box.predicted_ignored)
+
+    def baseline(self, name: str, samples: int) -> Units:
+        """The columns of a baseline, see `baselines`."""
+        target, ignored, pixels = (_ints(column) for column in (self.target, self.ignored, self.pixels))
+        none = np.zeros_like(target)
+        met, predicted, inside = {
+            EMPTY: (none, none, none),
+            WHOLE: (target, pixels - ignored, ignored),
+            RANDOM: (_ints(self.box_intersection), _ints(self.box_predicted), _ints(self.box_predicted_ignored)),
+        }[name]
+        blank = np.full(samples, np.nan)
+        return self._units(none, none - 1, predicted == 0, met, predicted, inside, (blank, blank, blank))
+
+    def units(self, tally: Tally, answers: tuple[Reals, Reals, Reals]) -> Units:
+        """The columns of a segmenter; `answers` are its verdicts per sample (correct, F1, judged), NaN for none.
+
+        Pairs that it says nothing of are missing.
+        """
+        known = _keys(self.sample, self.image)
+        found = _keys(tally.sample, tally.image)
+        place = np.searchsorted(known, found)
+
+        def column(values: array[int], otherwise: int) -> Ints:
+            filled = np.full(len(known), otherwise, dtype=np.int64)
+            filled[place] = values
+            return filled
+
+        return self._units(
+            column(tally.status, MISSING),
+            column(tally.failure, -1),
+            column(tally.said_none, 0) > 0,
+            column(tally.intersection, 0),
+            column(tally.predicted, 0),
+            column(tally.predicted_ignored, 0),
+            answers,
+        )
+
+    def _units(
+        self,
+        status: Ints,
+        failure: Ints,
+        said_none: Flags,
+        intersection: Ints,
+        predicted: Ints,
+        predicted_ignored: Ints,
+        answers: tuple[Reals, Reals, Reals],
+    ) -> Units:
+        sample = _ints(self.sample)
+        first = np.ones(len(sample), dtype=np.bool_)
+        first[1:] = sample[1:] != sample[:-1]
+        return Units(
+            sample=sample,
+            image=_ints(self.image),
+            status=status,
+            failure=failure,
+            intersection=intersection,
+            target=_ints(self.target),
+            predicted=predicted,
+            ignored=_ints(self.ignored),
+            predicted_ignored=predicted_ignored,
+            pixels=_ints(self.pixels),
+            said_none=said_none,
+            first=first,
+            correct=answers[0][sample],
+            f1=answers[1][sample],
+            judged=answers[2][sample],
+        )
 
 
 @dataclass(slots=True)
 class Tally:
-    """Columns that grow. `sample` is the index of the sample, `image` the place of the mask in it."""
+    """What a segmenter's predictions came to, one entry per pair in any order; see `Pairs` for the rest."""
 
-    sample: array[int] = field(default_factory=_ints)
-    image: array[int] = field(default_factory=_ints)
-    status: array[int] = field(default_factory=_ints)
-    failure: array[int] = field(default_factory=_ints)
-    intersection: array[int] = field(default_factory=_ints)
-    target: array[int] = field(default_factory=_ints)
-    predicted: array[int] = field(default_factory=_ints)
-    ignored: array[int] = field(default_factory=_ints)
-    predicted_ignored: array[int] = field(default_factory=_ints)
-    pixels: array[int] = field(default_factory=_ints)
-    said_none: array[int] = field(default_factory=_ints)
+    sample: array[int] = field(default_factory=_column("i"))
+    image: array[int] = field(default_factory=_column("i"))
+    status: array[int] = field(default_factory=_column("b"))
+    failure: array[int] = field(default_factory=_column("b"))
+    said_none: array[int] = field(default_factory=_column("b"))
+    intersection: array[int] = field(default_factory=_column("q"))
+    predicted: array[int] = field(default_factory=_column("q"))
+    predicted_ignored: array[int] = field(default_factory=_column("q"))
 
     def add(
         self,
@@ -68,42 +162,18 @@ class Tally:
         self.image.append(image)
         self.status.append(status)
         self.failure.append(failure)
+        self.said_none.append(said_none)
         self.intersection.append(counts.intersection)
-        self.target.append(counts.target)
         self.predicted.append(counts.predicted)
-        self.ignored.append(counts.ignored)
         self.predicted_ignored.append(counts.predicted_ignored)
-        self.pixels.append(counts.pixels)
-        self.said_none.append(int(said_none))
 
-    def units(self, *, correct: Reals, f1: Reals, judged: Reals) -> Units:
-        """The finished columns, in order of sample and image. The verdicts are per sample, NaN for none."""
-        sample, image = np.array(self.sample, dtype=np.int64), np.array(self.image, dtype=np.int64)
-        order = np.lexsort((image, sample))
-        sample = sample[order]
 
-        def column(values: array[int]) -> Ints:
-            return np.array(values, dtype=np.int64)[order]
+def _ints(values: array[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
 
-        first = np.ones(len(sample), dtype=np.bool_)
-        first[1:] = sample[1:] != sample[:-1]
-        return Units(
-            sample=sample,
-            image=image[order],
-            status=column(self.status),
-            failure=column(self.failure),
-            intersection=column(self.intersection),
-            target=column(self.target),
-            predicted=column(self.predicted),
-            ignored=column(self.ignored),
-            predicted_ignored=column(self.predicted_ignored),
-            pixels=column(self.pixels),
-            said_none=column(self.said_none).astype(np.bool_),
-            first=first,
-            correct=correct[sample],
-            f1=f1[sample],
-            judged=judged[sample],
-        )
+
+def _keys(sample: array[int], image: array[int]) -> Ints:
+    return (_ints(sample) << 32) + _ints(image)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ from itertools import islice
 
 from engine.core.errors import ConfigError
 from engine.core.geometry import Mask
-from engine.core.schema import ModelRef, Prediction, SampleText
+from engine.core.schema import ModelRef, Prediction
 from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
-from inference.metrics.baselines import BASELINES, baseline
+from inference.metrics.baselines import BASELINES, random_box
 from inference.metrics.counts import Counts, Prepared, count_rle, nothing, prepare
 from inference.metrics.join import Joiner
-from inference.metrics.units import FAILED, FAILURES, MISSING, SCORED, Tally
+from inference.metrics.texts import Answers, Texts
+from inference.metrics.units import FAILED, FAILURES, SCORED, Pairs, Tally
 
 #: samples per job, and jobs ahead of the one that is waited for
 BATCH, AHEAD = 8, 3
@@ -37,15 +38,17 @@ class _Unit:
 
 @dataclass(slots=True)
 class _Result:
-    """What one sample gives: per (segmenter, truth) its pairs, and what does not fit."""
+    """What one sample gives: per truth the images with the counts of a random box, per (segmenter, truth) the pairs,
+    and what does not fit."""
 
+    boxes: list[tuple[str, int, Counts]] = field(default_factory=list)
     units: list[tuple[str, str, _Unit]] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Walk:
-    """State of a scoring run; after `run` the tallies and the samples' texts are complete."""
+    """State of a scoring run; after `run` the columns and the samples' texts are complete."""
 
     joiners: list[Joiner]
     truth_name: str
@@ -53,11 +56,10 @@ class Walk:
     seed: int
     size_px: int | None
     workers: int
+    pairs: dict[str, Pairs] = field(default_factory=dict)
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
-    samples: list[SampleText] = field(default_factory=list)
-    aliases: list[tuple[str, ...]] = field(default_factory=list)
-    image_keys: list[tuple[str, ...]] = field(default_factory=list)
-    answers: dict[str, list[str | None]] = field(default_factory=dict)
+    samples: Texts = field(default_factory=Texts)
+    answers: dict[str, Answers] = field(default_factory=dict)
     models: dict[str, tuple[ModelRef, ...]] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -69,16 +71,20 @@ class Walk:
         clash = sorted(set(names) & set(BASELINES))
         if clash:
             raise ConfigError(f"a segmenter cannot be called {', '.join(clash)}: that is a baseline")
-        for truth in (self.truth_name, *self.others):
-            for name in (*names, *BASELINES):
-                self.tallies[name, truth] = Tally()
-        self.answers = {name: [] for name in names}
+        self.pairs = {truth: Pairs() for truth in (self.truth_name, *self.others)}
+        self.tallies = {(name, truth): Tally() for truth in self.pairs for name in names}
+        self.answers = {name: Answers() for name in names}
         self._hashes = dict.fromkeys(names, 0)
         for result, place in self._counted(self._jobs(benchmark)):
             self._append(result, place)
         self._late(benchmark)
-        self._settle_missing(benchmark)
         self.digests = {name: f"{value:064x}" for name, value in self._hashes.items()}
+
+    def close(self) -> None:
+        """Give the temporary files back; nothing can be read after it."""
+        self.samples.close()
+        for found in self.answers.values():
+            found.close()
 
     def complaints(self) -> list[str]:
         """Everything that does not fit, in a fixed order."""
@@ -93,15 +99,10 @@ class Walk:
 
     def _jobs(self, benchmark: Benchmark) -> Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]:
         for place, sample in enumerate(benchmark.without_images()):
-            self.samples.append(
-                SampleText(id=sample.id, question=sample.question, answer=sample.answer, tags=dict(sample.tags))
-            )
-            self.aliases.append(sample.aliases)
-            self.image_keys.append(sample.image_keys)
+            self.samples.add(sample)
             found = [joiner.take(sample.id) for joiner in self.joiners]
             for joiner, prediction in zip(self.joiners, found, strict=True):
-                self.answers[joiner.name].append(prediction.answer if prediction else None)
-                self._meet(joiner.name, prediction)
+                self._meet(joiner.name, place, sample, prediction)
             yield sample, place, found
 
     def _counted(
@@ -118,52 +119,40 @@ class Walk:
 
     def _late(self, benchmark: Benchmark) -> None:
         late = {joiner.name: joiner.left() for joiner in self.joiners}
-        places = {sample.id: place for place, sample in enumerate(self.samples)}
-        wanted = {one for held in late.values() for one in held if one in places}
-        if not wanted:
+        held = {one for found in late.values() for one in found}
+        places = {text.id: place for place, text in enumerate(self.samples) if text.id in held} if held else {}
+        if not places:
             return
 
         def jobs() -> Iterator[tuple[BenchmarkSample, int, list[Prediction | None]]]:
             for sample in benchmark.without_images():
-                if sample.id not in wanted:
+                if sample.id not in places:
                     continue
                 place = places[sample.id]
                 found = [late[joiner.name].pop(sample.id, None) for joiner in self.joiners]
                 for joiner, prediction in zip(self.joiners, found, strict=True):
-                    if prediction is not None:
-                        self.answers[joiner.name][place] = prediction.answer
-                        self._meet(joiner.name, prediction)
+                    self._meet(joiner.name, place, sample, prediction)
                 yield sample, place, found
 
         for result, place in self._counted(jobs()):
-            self._append(result, place, baselines=False)
+            self._append(result, place, late=True)
 
-    def _settle_missing(self, benchmark: Benchmark) -> None:
-        """Pairs for which no prediction ever came: taken from the baseline's columns, which know every pair."""
-        for joiner in self.joiners:
-            for truth in (self.truth_name, *self.others):
-                tally, known = self.tallies[joiner.name, truth], self.tallies[BASELINES[0], truth]
-                there = set(tally.sample)
-                for index, sample in enumerate(known.sample):
-                    if sample not in there:
-                        counts = Counts(0, known.target[index], 0, known.ignored[index], 0, known.pixels[index])
-                        tally.add(sample, known.image[index], counts, status=MISSING)
-
-    def _append(self, result: _Result, place: int, *, baselines: bool = True) -> None:
+    def _append(self, result: _Result, place: int, *, late: bool = False) -> None:
         self.problems += result.complaints
+        for truth, image, counts in () if late else result.boxes:
+            self.pairs[truth].add(place, image, counts)
         for name, truth, unit in result.units:
-            if not baselines and name in BASELINES:
-                continue
             self.tallies[name, truth].add(
                 place, unit.image, unit.counts, status=unit.status, failure=unit.failure, said_none=unit.said_none
             )
 
-    def _meet(self, name: str, prediction: Prediction | None) -> None:
+    def _meet(self, name: str, place: int, sample: BenchmarkSample, prediction: Prediction | None) -> None:
         if prediction is None:
             return
         # a sum of digests does not depend on the order in which the predictions came
         digest = int.from_bytes(hashlib.sha256(prediction.line().encode()).digest(), "big")
         self._hashes[name] = (self._hashes[name] + digest) % 2**256
+        self.answers[name].add(place, sample, prediction.answer)
         if prediction.models and name not in self.models:
             self.models[name] = prediction.models
 
@@ -177,10 +166,7 @@ class Walk:
     def _count_sample(self, sample: BenchmarkSample, found: list[Prediction | None]) -> _Result:
         result = _Result()
         truths: dict[str, list[Prepared | None]] = {
-            self.truth_name: [
-                prepare(mask.mask, ignore=mask.ignore, size_px=self.size_px, box=mask.box)
-                for mask in _masks(sample, result)
-            ]
+            self.truth_name: [_prepared(mask, self.size_px) for mask in _masks(sample, result)]
         }
         first = truths[self.truth_name]
         for name, lookup in self.others.items():
@@ -201,11 +187,9 @@ class Walk:
             return result
         for name, prepared in truths.items():
             for place, truth in enumerate(prepared):
-                if truth is None:
-                    continue
-                for base in BASELINES:
-                    counts = baseline(base, truth, key=f"{sample.id}/{place}", seed=self.seed)
-                    result.units.append((base, name, _Unit(place, counts, said_none=counts.predicted == 0)))
+                if truth is not None:
+                    box = random_box(truth, key=f"{sample.id}/{place}", seed=self.seed)
+                    result.boxes.append((name, place, box))
         for joiner, prediction in zip(self.joiners, found, strict=True):
             if prediction is not None:
                 self._count_prediction(joiner.name, prediction, truths, result)
@@ -244,6 +228,12 @@ class Walk:
                     empty = counts.predicted + counts.predicted_ignored == 0
                     unit = _Unit(place, counts, said_none=empty if said is None else said)
                 result.units.append((name, truth_name, unit))
+
+
+def _prepared(truth: TruthMask, size_px: int | None) -> Prepared:
+    if truth.spans is not None and truth.ignore is None and size_px is None:
+        return Prepared(truth.spans, None, truth.shape, None)
+    return prepare(truth.mask, ignore=truth.ignore, size_px=size_px)
 
 
 def _masks(sample: BenchmarkSample, result: _Result) -> tuple[TruthMask, ...]:

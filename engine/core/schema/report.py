@@ -7,9 +7,11 @@ computed here.
 
 from __future__ import annotations
 
-from typing import Literal
+from array import array
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from engine.core.schema.annotation import ModelRef
 from engine.core.schema.base import Record, Value
@@ -17,6 +19,21 @@ from engine.core.schema.question import BlindAnswer
 
 Convention = Literal["lisa", "gres", "seg-zero"]
 UnitStatus = Literal["scored", "failed", "missing"]
+
+
+def _packed(values: object) -> Sequence[int]:
+    if isinstance(values, array):
+        return values
+    if not isinstance(values, (list, tuple)):
+        raise ValueError("a list of whole numbers is expected")
+    try:
+        return array("q", values)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"a list of whole numbers is expected: {error}") from error
+
+
+#: Whole numbers as one block of memory: a report holds millions.
+Numbers = Annotated[Sequence[int], PlainValidator(_packed), PlainSerializer(list, return_type=list[int])]
 
 
 class Estimate(Value):
@@ -65,18 +82,18 @@ class UnitScores(Value):
 
     segmenter: str
     truth: str
-    sample: tuple[int, ...]
-    image: tuple[int, ...]
+    sample: Numbers
+    image: Numbers
     status: tuple[UnitStatus, ...]
     failure: tuple[str, ...]
-    intersection: tuple[int, ...]
-    union: tuple[int, ...]
-    target: tuple[int, ...]
-    predicted: tuple[int, ...]
-    ignored: tuple[int, ...]
-    predicted_ignored: tuple[int, ...]
-    pixels: tuple[int, ...]
-    said_none: tuple[int, ...]
+    intersection: Numbers
+    union: Numbers
+    target: Numbers
+    predicted: Numbers
+    ignored: Numbers
+    predicted_ignored: Numbers
+    pixels: Numbers
+    said_none: Numbers
     iou: tuple[float | None, ...]
 
     @model_validator(mode="after")

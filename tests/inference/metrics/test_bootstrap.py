@@ -94,6 +94,10 @@ def test_same_seed_same_interval() -> None:
 
 
 def test_samples_that_share_an_image_are_one_cluster() -> None:
-    found = clusters([("a", "b"), ("c",), ("b", "d"), ("d",), ("e",)])
+    keys = ["ab", "c", "bd", "d", "e"]
+    pairs = [(place, ord(key)) for place, found in enumerate(keys) for key in found]
+    sample, key = np.array(pairs).T
+    found = clusters(sample, key.astype(np.uint64), len(keys))
+    assert found.tolist() == [0, 1, 0, 0, 2]
     assert found[0] == found[2] == found[3]
     assert len({found[0], found[1], found[4]}) == 3

@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 from engine.core.geometry import Mask
 from engine.core.masks import encode_rle
 from engine.core.schema import Rle
-from inference.metrics.baselines import BASELINES, baseline
+from inference.metrics.baselines import random_box
 from inference.metrics.counts import Counts, count, count_rle, everything, nothing, prepare, rectangle
+from inference.spans import spans_of, spans_of_grey
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 
@@ -80,10 +81,29 @@ def test_other_shapes_and_broken_codes_are_errors() -> None:
         count_rle(truth, Rle(size=(20, 30), counts="01f00"))
 
 
-def test_baselines_are_the_same_for_the_same_key() -> None:
+def test_a_random_box_is_the_same_for_the_same_key() -> None:
     truth = prepare(np.eye(16, dtype=np.bool_))
-    for name in BASELINES:
-        first = baseline(name, truth, key="a/0", seed=1)
-        assert first == baseline(name, truth, key="a/0", seed=1)
-    boxes = {baseline("random-box", truth, key=f"s{n}/0", seed=1).predicted for n in range(50)}
+    assert random_box(truth, key="a/0", seed=1) == random_box(truth, key="a/0", seed=1)
+    boxes = {random_box(truth, key=f"s{n}/0", seed=1).predicted for n in range(50)}
     assert len(boxes) > 10
+
+
+@given(three())
+def test_grey_pictures_of_two_values_count_as_masks(masks: tuple[Mask, Mask, Mask]) -> None:
+    truth, other, _ = masks
+    grey = truth.astype(np.uint8) * np.uint8(255)
+    found = spans_of_grey(grey)
+    assert found is not None
+    assert found.edges.tolist() == spans_of(truth).edges.tolist()
+    assert found.area == truth.sum()
+    wrong = grey.copy()
+    wrong[other] = 128
+    assert (spans_of_grey(wrong) is None) == bool(other.any())
+
+
+@given(three(), st.tuples(*[st.integers(0, 9)] * 4))
+def test_pixels_in_a_box(masks: tuple[Mask, Mask, Mask], corners: tuple[int, int, int, int]) -> None:
+    truth = masks[0]
+    height, width = truth.shape
+    (x1, x2), (y1, y2) = sorted(min(corners[n], width) for n in (0, 2)), sorted(min(corners[n], height) for n in (1, 3))
+    assert spans_of(truth).in_box((x1, y1, x2, y2), height) == truth[y1:y2, x1:x2].sum()
