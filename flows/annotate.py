@@ -42,6 +42,7 @@ def annotate(
 
 def annotate_here(run: Run, shards: list[int] | None = None) -> int:
     """One task per shard in the running flow, or a few tasks on the task runner that the configuration names."""
+    stage.prepare(run)
     wanted = stage.missing(run) if shards is None else shards
     if run.config.flows.task_runner:
         return fan_out(run, "annotate", stage.do_shards, shards=wanted)
@@ -62,6 +63,7 @@ def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | Non
     from prefect.deployments import run_deployment
 
     name, runs = run.config.flows.annotate_deployment, run.config.flows.annotate_runs
+    stage.prepare(run)
     for _ in range(ROUNDS):
         missing = stage.missing(run)
         if not missing:

@@ -37,7 +37,9 @@ def score_here(run: Run, *, wait_s: float = 0.0) -> Done:
     if task is not None:
         count = predict.shard_count(task, task.open())
         for name in run.config.score.segmenters:
-            missing = predict.missing(stage.places(task)[stage.label_of(name)], count)
+            where = stage.places(task)[stage.label_of(name)]
+            predict.prepare(task, where)
+            missing = predict.missing(where, count)
             fan_out(run, "predict", predict_shards, name, shards=missing)
     done: Done = step(f"score {run.window.label}", partial(patiently, wait_s=wait_s), stage.do, run)
     return done

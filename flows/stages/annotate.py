@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import RefusedError, TerminalError, TransientError
 from engine.core.schema import Annotation, Question
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from segmentation.annotate import AnnotateDeps
 
 _models: dict[str, AnnotateDeps] = {}
+#: The last window's shards: which they are is asked again and again, and never changes for a place in the store.
+_plans: dict[tuple[Path, int], list[tuple[Question, ...]]] = {}
 
 
 def place(run: Run) -> StageDir | None:
@@ -46,7 +48,11 @@ def shards(run: Run) -> list[tuple[Question, ...]]:
 
     before = ask.place(run)
     assert before is not None
-    return plan(before.read(Question), images_per_shard=run.config.annotate.shard_images)
+    key = (before.path, run.config.annotate.shard_images)
+    if key not in _plans:
+        _plans.clear()
+        _plans[key] = plan(before.read(Question), images_per_shard=run.config.annotate.shard_images)
+    return _plans[key]
 
 
 def missing(run: Run) -> list[int]:
@@ -55,6 +61,14 @@ def missing(run: Run) -> list[int]:
     if where is None or where.finished:
         return []
     return [index for index in range(len(shards(run))) if not where.shard_done(index)]
+
+
+def prepare(run: Run) -> None:
+    """Before anybody asks which shards are missing: they are cut as this configuration cuts them."""
+    where = place(run)
+    if where is not None and not where.finished:
+        register_writer(run.home.root)
+        where.agree(f"{run.config.annotate.shard_images} images")
 
 
 def progress(run: Run) -> tuple[int, bool]:
@@ -83,11 +97,11 @@ def do_shards(run: Run, indexes: Sequence[int]) -> int:
         )
     if where.finished:
         return 0
-    register_writer(run.home.root)
+    prepare(run)
     deps = None
     images = 0
     plan = shards(run)
-    with console.bar("annotate", sum(len(plan[index]) for index in indexes)) as bar:
+    with console.bar("annotate", sum(_images(plan[index]) for index in indexes)) as bar:
         for index in indexes:
             try:
                 # a moment's patience: whoever only looks whether the shard is held must not turn a worker away
@@ -96,12 +110,33 @@ def do_shards(run: Run, indexes: Sequence[int]) -> int:
                         deps = deps or _deps(run)
                         began = time.monotonic()
                         kept, lost = split(annotate.run(plan[index], run.config.annotate, deps=deps), Annotation)
-                        where.commit_shard(index, kept, lost, run=clock(began))
-                        images += len({image for question in plan[index] for image in question.images})
+                        count, seconds = _images(plan[index]), time.monotonic() - began
+                        where.commit_shard(index, kept, lost, run={**clock(began), "images": count})
+                        images += count
+                        there = sum(_images(part) for number, part in enumerate(plan) if where.shard_done(number))
+                        console.say(
+                            f"  annotate   shard {index + 1}: {count} images, {count / max(seconds, 1e-6):.2f} "
+                            f"images/s; {there} of {sum(map(_images, plan))} images of the window are done"
+                        )
             except RefusedError:
                 continue
-            bar.step(len(plan[index]))
+            bar.step(_images(plan[index]))
     return images
+
+
+def _images(part: Sequence[Question]) -> int:
+    return len({image for question in part for image in question.images})
+
+
+def _pace(where: StageDir, count: int) -> dict[str, Any]:
+    """Images, the seconds that workers spent on them together, and images per second of one worker."""
+    told = [where.shard_run(index) for index in range(count)]
+    images, seconds = sum(one.get("images", 0) for one in told), sum(one.get("seconds", 0.0) for one in told)
+    return {
+        "images": images,
+        "worker_seconds": round(seconds, 3),
+        "images_per_second": round(images / seconds, 3) if seconds else 0.0,
+    }
 
 
 def finish(run: Run) -> Done:
@@ -121,7 +156,11 @@ def finish(run: Run) -> Done:
         where.sweep()
         annotations, rejected = where.read_shards(Annotation, count)
         where.commit(
-            annotations, rejected, stage="annotate", found=len(annotations) + len(rejected), run=clock(started)
+            annotations,
+            rejected,
+            stage="annotate",
+            found=len(annotations) + len(rejected),
+            run={**clock(started), **_pace(where, count)},
         )
     return done("annotate", where, fresh=True)
 
@@ -131,6 +170,7 @@ def do(run: Run) -> Done:
     ask.do(run)
     where = place(run)
     assert where is not None
+    prepare(run)
     if not where.finished:
         do_shards(run, missing(run))
     return finish(run)

@@ -44,6 +44,7 @@ def do(run: Run) -> Done:
         if where.finished:
             return done("ask", where, fresh=False)
         where.sweep()
+        where.agree(f"{run.config.ask.batch_articles} articles")
         asyncio.run(_ask(run, where))
     return done("ask", where, fresh=True)
 

@@ -26,6 +26,12 @@ def shard_count(task: Task, benchmark: Benchmark) -> int:
     return -(-len(benchmark) // task.config.score.shard_samples)
 
 
+def prepare(task: Task, where: StageDir) -> None:
+    """Before anybody asks which shards are missing: they are cut as this configuration cuts them."""
+    if not where.finished:
+        where.agree(f"{task.config.score.shard_samples} samples")
+
+
 def missing(where: StageDir, count: int) -> list[int]:
     """Numbers of the shards that are not made yet; none of a finished stage."""
     return [] if where.finished else [index for index in range(count) if not where.shard_done(index)]
@@ -56,6 +62,7 @@ async def do_shards(task: Task, name: str, where: StageDir, benchmark: Benchmark
 async def predict_all(task: Task, name: str, where: StageDir, benchmark: Benchmark) -> None:
     """Make the shards that are missing, then the whole. Raises `TransientError` where another process still works."""
     started = time.monotonic()
+    prepare(task, where)
     count = shard_count(task, benchmark)
     await do_shards(task, name, where, benchmark, missing(where, count))
     if left := missing(where, count):

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.core.errors import TerminalError
+from engine.core.errors import RefusedError, TerminalError
 from engine.core.schema import FunnelStep, Record, Rejected, canonical_json
 from engine.core.store.files import committed_directory, sha256_bytes, sha256_file, sweep, write_atomic
-from engine.core.store.lock import locked
+from engine.core.store.lock import held, locked
 
 R = TypeVar("R", bound=Record)
 MANIFEST = "manifest.json"
 DATA = "part-00000.jsonl"
 REJECTED = "rejected.jsonl"
 RUN = "run.json"
+PLAN = "plan.txt"
 
 
 def stage_key(stage: str, version: str, config: Mapping[str, Any], inputs: Sequence[str]) -> str:
@@ -41,7 +43,10 @@ class StageDir:
 
     @property
     def finished(self) -> bool:
-        return (self.path / MANIFEST).is_file()
+        try:
+            return (self.path / MANIFEST).stat().st_size > 0
+        except OSError:
+            return False
 
     def lock(self, *, wait_s: float = 0.0) -> contextlib.AbstractContextManager[None]:
         return locked(self.path.parent / f".{self.path.name}.lock", wait_s=wait_s)
@@ -80,7 +85,30 @@ class StageDir:
         return self.path / "shards" / f"{index:05d}"
 
     def shard_done(self, index: int) -> bool:
-        return (self.shard(index) / MANIFEST).is_file()
+        """Whether the shard is there whole; one that a dying disk or file system cut is to be made again."""
+        folder = self.shard(index)
+        try:
+            sizes = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("bytes", {})
+            return all((folder / name).stat().st_size == size for name, size in sizes.items())
+        except (OSError, ValueError, AttributeError):
+            return False
+
+    def agree(self, plan: str) -> None:
+        """Say into how large shards the stage is cut; all workers and all tries have to say the same, since a shard is
+        known by its number. Shards of another plan are thrown away if nobody works on them. Raises `RefusedError`."""
+        told = self.path / "shards" / PLAN
+        with locked(self.path / ".plan.lock", wait_s=10.0):
+            there = told.read_text(encoding="utf-8") if told.is_file() else ""
+            if there == plan:
+                return
+            if there:
+                if any(held(lock) for lock in sorted(self.path.glob(".shard-*.lock"))):
+                    raise RefusedError(
+                        f"{self.path} is being made by another worker in shards of {there}, here they are of {plan}: "
+                        "give all workers the same settings"
+                    )
+                shutil.rmtree(self.path / "shards")
+            write_atomic(told, plan.encode())
 
     def commit_shard(
         self,
@@ -90,11 +118,14 @@ class StageDir:
         run: Mapping[str, Any] | None = None,
     ) -> None:
         """Write one shard at once; a second commit of the same shard changes nothing."""
+        if self.shard(index).exists() and not self.shard_done(index):
+            shutil.rmtree(self.shard(index))
         with committed_directory(self.shard(index)) as folder:
-            counts = {
+            counts: dict[str, Any] = {
                 "kept": _write_jsonl(folder / DATA, items),
                 "rejected": _write_jsonl(folder / REJECTED, rejected),
             }
+            counts["bytes"] = {name: (folder / name).stat().st_size for name in (DATA, REJECTED)}
             (folder / RUN).write_text(canonical_json(dict(run or {})), encoding="utf-8")
             (folder / MANIFEST).write_text(canonical_json(counts), encoding="utf-8")
 

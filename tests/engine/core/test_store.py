@@ -189,3 +189,42 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_that_is_alone(tmp_path: 
     for process in (living, killed):
         assert process.stdout is not None
         process.stdout.close()
+
+
+def test_a_shard_that_is_cut_or_torn_is_made_again(tmp_path: Path) -> None:
+    """Marked as done with an empty file, under way, and never begun are all still to do; a whole one is kept."""
+    place = StageDir(tmp_path / "key")
+    for index in range(3):
+        place.commit_shard(index, [_lost(f"item{index}")], [])
+    (place.shard(1) / "part-00000.jsonl").write_bytes(b"")
+    (place.shard(2) / "manifest.json").write_bytes(b'{"kept"')
+    (tmp_path / "key" / "shards" / ".tmp-0-00003").mkdir()
+    assert [index for index in range(5) if not place.shard_done(index)] == [1, 2, 3, 4]
+    for index in (1, 2):
+        place.commit_shard(index, [_lost(f"again{index}")], [])
+    assert [place.read_shards(Rejected, 3)[0][index].item for index in range(3)] == ["item0", "again1", "again2"]
+    before = (place.shard(0) / "run.json").read_bytes()
+    place.commit_shard(0, [_lost("other")], [], run={"seconds": 1})
+    assert (place.shard(0) / "run.json").read_bytes() == before
+    assert place.sweep() == 1
+
+
+def test_an_empty_manifest_is_no_finished_stage(tmp_path: Path) -> None:
+    place = StageDir(tmp_path / "key")
+    place.path.mkdir()
+    (place.path / "manifest.json").write_bytes(b"")
+    assert not place.finished
+    place.commit([], [_lost("a")], stage="collect", found=1)
+    assert place.finished
+
+
+def test_shards_of_another_size_are_never_mixed(tmp_path: Path) -> None:
+    place = StageDir(tmp_path / "key")
+    place.agree("64 images")
+    place.commit_shard(0, [_lost("a")], [])
+    place.agree("64 images")
+    assert place.shard_done(0)
+    with locked(place.path / ".shard-00001.lock"), pytest.raises(RefusedError, match="shards of 64 images"):
+        place.agree("2 images")
+    place.agree("2 images")
+    assert not place.shard_done(0)
