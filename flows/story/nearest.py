@@ -50,8 +50,21 @@ def nearest(home: Path, item: str, *, count: int = 3) -> str:
     begin = sorted(name for name in known if name.casefold().startswith(low))
     inside = sorted(name for name in known if low in name.casefold() and name not in begin) if len(low) > 3 else []
     about = sorted(name for name, told in known.items() if len(low) > 2 and low in told.casefold())
+    start = sorted((name for name in known if _shared(name, item) >= 3), key=lambda name: (-_shared(name, item), name))
     alike = difflib.get_close_matches(item, sorted(known)[:COMPARED], n=count, cutoff=0.5)
-    found = list(dict.fromkeys([*begin[:count], *inside[:count], *about[:count], *alike]))[:count]
+    found = list(dict.fromkeys([*begin[:count], *inside[:count], *about[:count], *start[:count], *alike]))[:count]
     if not found:
         return "nothing is like it"
     return "the nearest are " + ", ".join(f"{name} ({known[name]})" for name in found)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two names share at their beginning; addresses share theirs with all others."""
+    if "://" in one:
+        return 0
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

@@ -40,7 +40,7 @@ def parts(story: Story) -> list[Part]:
     found += [_link(record) for record in story.of("link")]
     found += [_article(record) for record in articles]
     found += [_reply(told) for told in story.replies]
-    found += [_question(record, images) for record in story.of("question")]
+    found += [_question(record) for record in story.of("question")]
     found += [_annotation(record, images) for record in story.of("annotation")]
     found += [
         Part(
@@ -108,7 +108,7 @@ def _reply(told: Mapping[str, Any]) -> Part:
     return Part(f"prompt and reply ({told['purpose']})", head, folded=text)
 
 
-def _question(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]]) -> Part:
+def _question(record: Mapping[str, Any]) -> Part:
     writer = record["writer"]
     lines = [
         ("question", record["question"]),
@@ -134,8 +134,7 @@ def _question(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]]
         ("blind", f"{one['model']} said {one['answer']!r}, which {'is it' if one['matches'] else 'is not it'}")
         for one in record.get("blind", ())
     ]
-    pictures = tuple(_picture(images[name]) for name in record["images"] if name in images)
-    return Part(f"question {record['id']}", (*_filled(lines), *checks, *blind), pictures)
+    return Part(f"question {record['id']}", (*_filled(lines), *checks, *blind))
 
 
 def _annotation(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]]) -> Part:
