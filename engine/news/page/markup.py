@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 _META = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([A-Za-z0-9_\-:]+)", re.I)
@@ -102,8 +103,9 @@ def tree_of(text: str) -> Any | None:
 
 
 def excerpt(tree: Any, names: Sequence[str], words: Sequence[str] = ()) -> Any:
-    """A small tree with copies of the elements that have one of the attributes `names` (with one of the lower-case
-    `words` in it, if there are any), with their own text: for readers that search a whole page many times over."""
+    """A small tree with stand-ins for the elements that have one of the attributes `names` (with one of the lower-case
+    `words` in it, if there are any): their own text, these attributes, and what meta and time elements carry their
+    value in. For readers that search a whole page many times over."""
     import lxml.etree
 
     root = lxml.etree.Element("html")
@@ -111,8 +113,11 @@ def excerpt(tree: Any, names: Sequence[str], words: Sequence[str] = ()) -> Any:
         for name in names:
             value = node.get(name)
             if value is not None and (not words or any(word in value.lower() for word in words)):
-                copy = lxml.etree.SubElement(root, node.tag, dict(node.attrib))
-                copy.text = node.text
+                kept = {key: told for key in (*names, "content", "datetime") if (told := node.get(key)) is not None}
+                # pages have tags and characters that may be parsed but not built again
+                with suppress(ValueError):
+                    stand_in = lxml.etree.SubElement(root, "meta" if node.tag == "meta" else "span", kept)
+                    stand_in.text = node.text
                 break
     return root
 

@@ -77,7 +77,7 @@ def read_archive(
     hosts = frozenset(row.options.get("hosts", ()))
     found: list[Link | Rejected] = []
     passed: Counter[Code] = Counter()
-    for page in stored_pages(handle, name):
+    for page in _whole(stored_pages(handle, name), name, row, found):
         if hosts and host_of(page.url).removeprefix("www.") not in hosts:
             continue
         if page.stored is not None and not window.start <= page.stored < window.end + lag:
@@ -111,6 +111,21 @@ def read_archive(
     for code, count in sorted(passed.items()):
         found.append(drop(f"{name} ({count} pages)", row, code, f"{count} stored pages were passed over"))
     return found
+
+
+def _whole(
+    pages: Iterator[StoredPage], name: str, row: SourceSection, found: list[Link | Rejected]
+) -> Iterator[StoredPage]:
+    """The pages up to a damage, which is told in `found`. A file that begins damaged is a failure of the source."""
+    count = 0
+    try:
+        for page in pages:
+            count += 1
+            yield page
+    except SourceError as error:
+        if not count:
+            raise
+        found.append(drop(f"{name} (after {count} pages)", row, error.code, error.detail))
 
 
 def stored_pages(handle: IO[bytes], name: str) -> Iterator[StoredPage]:
@@ -155,7 +170,6 @@ def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
                 stored=stored.value if stored is not None else None,
             )
     except (ArchiveLoadFailed, EOFError, OSError) as error:
-        # what was read before the damage is good; a file that begins damaged is a failure of the source
         raise SourceError(Code.SOURCE_UNREACHABLE, f"the archive is damaged: {error}") from error
     if not count:
         raise SourceError(Code.SOURCE_UNREACHABLE, "the archive is damaged: not one whole record")

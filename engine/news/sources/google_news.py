@@ -3,7 +3,7 @@
 The dates in a query are a hint that the service does not keep to, and its pubDates may be fresh for old stories: an
 item's date is no credible witness, the page decides. Links of the old form hold the publisher's address and are
 decoded; the opaque new form is reported as unresolved unless `options.resolve = "googlenewsdecoder"` names the
-maintained library that asks Google for it.
+maintained library that asks Google for it (the extra `news`; its own connections, one link at a time).
 
 Options: `query` (text or list), `language` and `region` (default from the source's language, else en and US), `topic`
 (a topic token instead of a query), `every_days` (length of one query's range, default 1), `resolve`.
@@ -12,10 +12,11 @@ The feed is licensed for personal readers: publishers' own feeds and sitemaps co
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from urllib.parse import urlencode, urlsplit
 
 from engine.core.config import CollectSection, SourceSection
@@ -58,17 +59,21 @@ class GoogleNewsSource:
         feed = read_feed(body, final, headers=headers, latest=latest_of(window))
         if feed.problem:
             raise SourceError(Code.SOURCE_NOT_A_FEED, feed.problem)
-        return [self._link(entry, term, window, row) for entry in feed.entries]
+        found = []
+        for entry in feed.entries:
+            place = publisher_url(entry.url)
+            if place is None and row.options.get("resolve") and not _far(entry, window):
+                # the library waits for the network
+                place = await asyncio.to_thread(resolve_online, entry.url, row)
+            found.append(self._link(entry, place, term, window, row))
+        return found
 
-    def _link(self, entry: FeedEntry, term: str | None, window: Window, row: SourceSection) -> Link | Rejected:
-        place = publisher_url(entry.url)
+    def _link(
+        self, entry: FeedEntry, place: str | None, term: str | None, window: Window, row: SourceSection
+    ) -> Link | Rejected:
         title = without_tail(entry.title, entry.publisher)
-        # a date far from the window is the service not keeping to the range; a near one proves nothing
-        for w in entry.witnesses:
-            if w.role == "published" and not window.start - MARGIN <= w.value < window.end + MARGIN:
-                return drop(place or entry.url, row, Code.OUTSIDE_WINDOW, f"the feed says {w.value:%Y-%m-%d}")
-        if place is None:
-            place = resolve_online(entry.url, row)
+        if far := _far(entry, window):
+            return drop(place or entry.url, row, Code.OUTSIDE_WINDOW, f"the feed says {far:%Y-%m-%d}")
         if place is None:
             return drop(entry.url, row, Code.LINK_UNRESOLVED, f"opaque link to '{title}' of {entry.publisher or '?'}")
         witnesses = tuple(
@@ -84,6 +89,18 @@ class GoogleNewsSource:
             term=term,
             witnesses=witnesses,
         )
+
+
+def _far(entry: FeedEntry, window: Window) -> datetime | None:
+    """A date far from the window is the service not keeping to the range; a near one proves nothing."""
+    return next(
+        (
+            w.value
+            for w in entry.witnesses
+            if w.role == "published" and not window.start - MARGIN <= w.value < window.end + MARGIN
+        ),
+        None,
+    )
 
 
 def query_urls(row: SourceSection, window: Window, term: str | None) -> list[str]:
@@ -161,15 +178,17 @@ def resolve_online(link: str, row: SourceSection) -> str | None:
     if name != "googlenewsdecoder":
         raise ConfigError(f"source '{row.name}': options.resolve knows 'googlenewsdecoder' only, not '{name}'")
     try:
-        from googlenewsdecoder import gnewsdecoder  # type: ignore[import-not-found]
+        from googlenewsdecoder import gnewsdecoder
     except ImportError as error:
         raise ConfigError(
-            f"source '{row.name}': options.resolve needs the package googlenewsdecoder: pip install it, or leave "
-            "resolve out (opaque links are then counted as link_unresolved)"
+            f"source '{row.name}': options.resolve needs the package googlenewsdecoder: pip install "
+            "'nest-data-engine[news]', or leave resolve out (opaque links are then counted as link_unresolved)"
         ) from error
     try:
         answer = gnewsdecoder(link)
     except Exception:  # noqa: BLE001 - whatever the library met, the link stays unresolved and is counted
         return None
-    found = answer.get("decoded_url") if isinstance(answer, dict) and answer.get("status") else None
-    return str(found) if found else None
+    # versions before 0.2 called the mark "status"
+    told = isinstance(answer, dict) and (answer.get("success") or answer.get("status"))
+    found = str(answer.get("decoded_url") or "") if told else ""
+    return found if found.startswith(("http://", "https://")) and publisher_url(found) == found else None

@@ -217,6 +217,43 @@ def test_reading_is_pure() -> None:
     assert read(body) == read(body)
 
 
+def test_tags_and_attributes_that_no_tree_can_be_built_with_are_read() -> None:
+    odd = (
+        '<o:p class="byline" "=1 x:y=2>By A. Reed</o:p><span class="author" 7up="1">A &#1; Reed</span>'
+        '<meta name="author" content="A &#11; Reed" ">'
+    )
+    found = read(html(odd.replace("<o:p", "<p"), f"{odd}{story('bridge')}"))
+    assert found.text
+    assert all("\x01" not in name for name in found.authors)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.sampled_from(["<o:p ", "<p ", "<meta ", "<time ", "<img ", "<figure ", "<h1 ", "<a "]), max_size=6),
+    st.lists(
+        st.sampled_from(
+            [
+                'class="byline"',
+                '"',
+                "x:y=1",
+                "7=2",
+                'itemprop="datePublished"',
+                'datetime="&#1;"',
+                'name="author"',
+                "content='&#0;&#11;'",
+                "src='//[x'",
+                "href='http://[::1'",
+                ">",
+            ]
+        ),
+        max_size=12,
+    ),
+)
+def test_odd_markup_is_read_without_an_exception(tags: list[str], attributes: list[str]) -> None:
+    body = "".join(tag + " ".join(attributes) + ">text " for tag in tags)
+    assert isinstance(read(html(body, body + story("bridge"))).text, str)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=300) | st.text(alphabet='<>/="abc 2026-03-04imgsrc{}[]:,\n', max_size=400).map(str.encode))
 def test_any_bytes_are_read_without_an_exception(body: bytes) -> None:

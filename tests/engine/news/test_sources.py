@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.answers import CONFIG, WINDOW, deps, links_of
 
-from engine.core.config import CollectSection, SourceSection
+from engine.core.config import SourceSection
 from engine.core.errors import ConfigError
-from engine.core.protocols import Fetched
 from engine.core.schema import Code, Link, Rejected
-from engine.core.store import BlobStore
-from engine.core.windows import parse_window
 from engine.news.decide import place
-from engine.news.deps import NewsDeps
 from engine.news.extract import extract_page
 from engine.news.feedread import read_feed
 from engine.news.sources import SourceError, known_types, source_type
@@ -27,41 +25,12 @@ from engine.news.sources.gdelt import read_answer
 from engine.news.sources.google_news import publisher_url, query_urls, without_tail
 from engine.news.sources.sitemap import may_hold, period_in, read_sitemap
 from engine.news.terms import DOMAIN_TOPICS, read_most_read, terms_of
-from engine.web.errors import FetchError
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
-WINDOW = parse_window("2026-03-02..2026-03-08")
-CONFIG = CollectSection()
 
 
 def case(name: str) -> bytes:
     return next(CASES.glob(name)).read_bytes()
-
-
-class Answers:
-    """A fetcher that answers from a function and keeps what was asked."""
-
-    def __init__(self, answer: Callable[[str], bytes | Code]) -> None:
-        self.answer = answer
-        self.asked: list[str] = []
-
-    async def fetch(self, url: str, *, kind: str) -> Fetched:
-        self.asked.append(url)
-        found = self.answer(url)
-        if isinstance(found, Code):
-            raise FetchError(found, "as told")
-        return Fetched(url, 200, {}, found)
-
-
-def deps(answer: Callable[[str], bytes | Code], blobs: Path = Path("unused")) -> tuple[NewsDeps, Answers]:
-    fetcher = Answers(answer)
-    return NewsDeps(fetcher=fetcher, blobs=BlobStore(blobs)), fetcher  # type: ignore[arg-type]
-
-
-async def links_of(
-    row: SourceSection, answer: Callable[[str], bytes | Code], blobs: Path = Path("unused")
-) -> list[Link | Rejected]:
-    return await source_type(row.type).links(WINDOW, row, CONFIG, deps=deps(answer, blobs)[0])
 
 
 def test_the_built_in_types_are_entry_points_too() -> None:
@@ -304,81 +273,37 @@ def test_an_entity_bomb_in_a_sitemap_stays_folded() -> None:
     assert all(len(entry.loc) < 200 for entry in entries)
 
 
-# ---------------------------------------------------------------- archives
+async def test_opaque_links_are_resolved_where_the_user_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
 
-PAGE = b"<html><head><title>t</title></head><body><p>news of the harbour</p></body></html>"
+    def gnewsdecoder(link: str) -> dict[str, Any]:
+        asked.append(link)
+        return answers.pop(0)
 
-
-def warc(pages: list[tuple[str, str, bytes, str]], *, packed: bool = True) -> bytes:
-    """A WARC 1.0 file as ISO 28500 has it; packed, each record is a gzip member of its own."""
-    out = []
-    for url, stored, body, status in pages:
-        http = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n".encode() + body
-        head = (
-            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: {stored}\r\n"
-            f"WARC-Record-ID: <urn:uuid:{len(out):032d}>\r\nContent-Type: application/http; msgtype=response\r\n"
-            f"Content-Length: {len(http)}\r\n\r\n"
-        )
-        record = head.encode() + http + b"\r\n\r\n"
-        out.append(gzip.compress(record) if packed else record)
-    return b"".join(out)
-
-
-@pytest.mark.parametrize("packed", [True, False])
-async def test_a_warc_brings_its_pages_along(tmp_path: Path, packed: bool) -> None:
-    data = warc(
-        [
-            ("https://x.example/a", "2026-03-04T10:00:00Z", PAGE, "200 OK"),
-            ("https://x.example/late", "2026-03-12T10:00:00Z", PAGE, "200 OK"),
-            ("https://x.example/before", "2026-02-12T10:00:00Z", PAGE, "200 OK"),
-            ("https://x.example/much-later", "2026-05-12T10:00:00Z", PAGE, "200 OK"),
-            ("https://x.example/gone", "2026-03-04T10:00:00Z", PAGE, "404 Not Found"),
-            ("https://x.example/pdf", "2026-03-04T10:00:00Z", b"%PDF-1.4", "200 OK"),
-        ],
-        packed=packed,
+    monkeypatch.setitem(sys.modules, "googlenewsdecoder", SimpleNamespace(gnewsdecoder=gnewsdecoder))
+    row = SourceSection(
+        name="g", type="google_news", options={"query": "bridge", "every_days": 7, "resolve": "googlenewsdecoder"}
     )
-    place = tmp_path / ("news.warc.gz" if packed else "news.warc")
-    place.write_bytes(data)
-    row = SourceSection(name="cc", type="archive", url=str(place))
-    found = await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
-    links = [item for item in found if isinstance(item, Link)]
-    assert [link.url for link in links] == ["https://x.example/a", "https://x.example/late"]
-    assert BlobStore(tmp_path / "blobs").get(links[0].html_sha256, "html") == PAGE
-    assert links[0].witnesses[0].kind == "archive"
-    assert {item.code: item.detail for item in found if isinstance(item, Rejected)} == {
-        Code.OUTSIDE_WINDOW: "2 stored pages were passed over",
-        Code.FETCH_WRONG_TYPE: "1 stored pages were passed over",
-    }
-
-
-@pytest.mark.parametrize("packed", [True, False])
-async def test_a_jsonl_archive_and_its_damaged_lines(tmp_path: Path, packed: bool) -> None:
-    lines = [
-        json.dumps({"url": "https://x.example/a", "date": "2026-03-04", "html": PAGE.decode()}),
-        "{broken",
-        json.dumps({"url": "https://x.example/no-html"}),
-        json.dumps({"url": "https://y.example/b", "date": "2026-03-04", "html": PAGE.decode()}),
-        json.dumps({"url": "https://x.example/old", "date": "2020-03-04", "html": PAGE.decode()}),
-    ]
-    data = "\n".join(lines).encode()
-    place = tmp_path / ("news.jsonl.gz" if packed else "news.jsonl")
-    place.write_bytes(gzip.compress(data) if packed else data)
-    row = SourceSection(name="j", type="archive", url=str(place), options={"hosts": ["x.example"]})
-    found = await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
-    assert [item.url for item in found if isinstance(item, Link)] == ["https://x.example/a"]
-    assert [item.code for item in found if isinstance(item, Rejected)] == [Code.OUTSIDE_WINDOW]
-
-
-async def test_archives_that_are_none(tmp_path: Path) -> None:
-    (tmp_path / "empty.warc").write_bytes(b"")
-    (tmp_path / "other.bin").write_bytes(b"\x00\x01\x02")
-    (tmp_path / "cut.warc.gz").write_bytes(
-        warc([("https://x.example/a", "2026-03-04T10:00:00Z", PAGE * 50, "200 OK")])[:200]
-    )
-    for name in ("missing.warc", "empty.warc", "other.bin", "cut.warc.gz"):
-        row = SourceSection(name="a", type="archive", url=str(tmp_path / name))
-        with pytest.raises(SourceError):
-            await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
+    for answer, url in (
+        ({"success": True, "decoded_url": "https://harbourpost.example/ferry"}, "https://harbourpost.example/ferry"),
+        ({"status": True, "decoded_url": "https://harbourpost.example/ferry"}, "https://harbourpost.example/ferry"),
+        ({"success": False, "message": "no"}, None),
+        ({"success": True, "decoded_url": "javascript:void(0)"}, None),
+        ({"success": True, "decoded_url": "https://news.google.com/rss/articles/CBMiAU_yq"}, None),
+    ):
+        answers = [answer]
+        found = await links_of(row, lambda _: case("06-*/feed.xml"))
+        assert len(asked) == 1
+        asked.clear()
+        links = [item.url for item in found if isinstance(item, Link)]
+        unresolved = [item for item in found if isinstance(item, Rejected) and item.code is Code.LINK_UNRESOLVED]
+        assert (url in links, len(unresolved)) == ((True, 0) if url else (False, 1))
+    answers = []
+    found = await links_of(row, lambda _: case("06-*/feed.xml"))
+    assert [item.code for item in found if isinstance(item, Rejected)].count(Code.LINK_UNRESOLVED) == 1
+    monkeypatch.setitem(sys.modules, "googlenewsdecoder", None)
+    with pytest.raises(ConfigError, match=r"nest-data-engine\[news\]"):
+        await links_of(row, lambda _: case("06-*/feed.xml"))
 
 
 # ---------------------------------------------------------------- terms
