@@ -130,7 +130,7 @@ def _images(part: Sequence[Question]) -> int:
 
 def _pace(where: StageDir, count: int) -> dict[str, Any]:
     """Images, the seconds that workers spent on them together, and images per second of one worker."""
-    told = [where.shard_run(index) for index in range(count)]
+    told = [where.run_of(index) for index in range(count)]
     images, seconds = sum(one.get("images", 0) for one in told), sum(one.get("seconds", 0.0) for one in told)
     return {
         "images": images,
