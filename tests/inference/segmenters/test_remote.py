@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from support.segmenter_server import helper, running
 
 from engine.core.config import Config, ScoreSection
 from engine.core.errors import TerminalError, TransientError
@@ -24,29 +20,6 @@ from inference.segmenters.contract import check_server, main, picture, rules
 from inference.segmenters.deps import InferenceDeps
 from inference.segmenters.registry import make
 from inference.segmenters.remote import Remote
-
-HELPER = Path(__file__).parents[3] / "docker" / "segmenter" / "serve.py"
-
-
-def helper() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("serve", HELPER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@contextmanager
-def running(server: HTTPServer) -> Iterator[str]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
 def reds(model: object, image: np.ndarray, prompt: str) -> tuple[np.ndarray, str, float]:
