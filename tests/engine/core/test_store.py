@@ -228,3 +228,28 @@ def test_shards_of_another_size_are_never_mixed(tmp_path: Path) -> None:
         place.agree("2 images")
     place.agree("2 images")
     assert not place.shard_done(0)
+
+
+def test_what_a_killed_run_left_is_told_from_what_is_done(tmp_path: Path) -> None:
+    """The journal of another tool, cut in its last line, as states of our shards: exactly the same items are to do."""
+    case = Path(__file__).resolve().parents[2] / "data" / "cases" / "54-resume-journal"
+    items = (case / "items.txt").read_text().split()
+    place = StageDir(tmp_path / "key")
+    for line in (case / "journal.jsonl").read_text().splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue  # torn: it never came to a commit
+        index = items.index(told["item"])
+        if told["state"] == "done":
+            place.commit_shard(index, [_lost(told["item"])], [])
+            if not (case / "out" / told["out"]).read_bytes():
+                (place.shard(index) / "part-00000.jsonl").write_bytes(b"")
+        elif told["state"] == "refused":
+            place.commit_shard(index, [], [_lost(told["item"])])
+        else:
+            (place.path / "shards" / f".tmp-{index}-{told.get('try', 1)}").mkdir(parents=True, exist_ok=True)
+    expected = json.loads((case / "expected.json").read_text())
+    assert [item for index, item in enumerate(items) if not place.shard_done(index)] == expected["todo"]
+    done = [item for index, item in enumerate(items) if place.shard_done(index)]
+    assert done == expected["done"] + expected["final"]
