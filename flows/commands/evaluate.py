@@ -63,11 +63,6 @@ def score(
         overrides["score.offline"] = True
     settings = config_of(config, overrides)
     task = _task(dataset, settings)
-    for path in predictions or ():
-        if Path(path).suffix == ".parquet":
-            from inference.metrics.submission import require_valid
-
-            require_valid(Path(path), task.open())
     found = stage.places(task)
     if dry_run:
         for name, where in found.items():

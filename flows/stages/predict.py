@@ -9,16 +9,21 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.core.errors import TransientError
-from engine.core.schema import Prediction, Timing
+from engine.core.schema import ModelRef, Prediction, Timing
 from engine.core.store import StageDir
 from flows.stages.base import Shard, by_shards, clock
 
 if TYPE_CHECKING:
     from flows.stages.score import Task
     from inference.benchmarks.base import Benchmark, BenchmarkSample
+
+
+#: What the names of predictions from files begin with.
+FILES = "files:"
 
 
 def shard_count(task: Task, benchmark: Benchmark) -> int:
@@ -62,12 +67,29 @@ async def do_shards(task: Task, name: str, where: StageDir, benchmark: Benchmark
 async def predict_all(task: Task, name: str, where: StageDir, benchmark: Benchmark) -> None:
     """Make the shards that are missing, then the whole. Raises `TransientError` where another process still works."""
     started = time.monotonic()
+    if name.startswith(FILES):
+        take(Path(name.removeprefix(FILES)), where, benchmark, started=started)
+        return
     prepare(task, where)
     count = shard_count(task, benchmark)
     await do_shards(task, name, where, benchmark, missing(where, count))
     if left := missing(where, count):
         raise TransientError(f"{len(left)} of {count} shards of {name} are not done yet: run the same command again")
     finish(where, count, samples=len(benchmark), started=started)
+
+
+def take(path: Path, where: StageDir, benchmark: Benchmark, *, started: float) -> None:
+    """Predictions that were made elsewhere, once all of them fit. Raises `ConfigError` with every complaint.
+
+    Samples that the file does not speak of stay out, so that they count as missing.
+    """
+    from inference.metrics.submission import read_predictions, require_valid
+
+    require_valid(path, benchmark)
+    models = (ModelRef(role="files", name=path.name),)
+    found = read_predictions(path, segmenter=f"{FILES}{path.name}", benchmark=benchmark, models=models)
+    predictions = sorted(found, key=lambda one: one.sample_id)
+    where.commit(predictions, [], stage="predict", found=len(benchmark), run=clock(started))
 
 
 def finish(where: StageDir, count: int, *, samples: int, started: float) -> None:

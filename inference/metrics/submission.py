@@ -1,9 +1,8 @@
-"""Predictions that people submit: one Parquet file, checked against a benchmark with every complaint in one list.
+"""Predictions that people submit, checked against a benchmark with every complaint in one list.
 
-Columns: `id` (text), `masks` (a list of {size: [height, width], counts: text}, one per image, null for a failure), and
-if wanted `answer` (text), `failure` (a list of kinds, aligned with masks), `no_target` (a list of true, false or null),
-`segmenter` (text). `annotations` (a list of {bytes, path} of PNG masks) may stand for `masks`. Nothing in such a file
-is trusted: sizes are compared before anything is decoded.
+The forms are those of `submitted`. Nothing in such a file is trusted: sizes are compared before anything is decoded.
+A prediction that is absent is no complaint: its sample counts as missing; one that says so is a failure; both are
+counted apart in the score and are never an empty mask.
 """
 
 from __future__ import annotations
@@ -16,12 +15,14 @@ from pydantic import ValidationError
 
 from engine.core.errors import ConfigError, TerminalError
 from engine.core.masks import encode_rle, rle_runs
-from engine.core.schema import Failure, FailureKind, Prediction, Rle
+from engine.core.schema import Failure, FailureKind, ModelRef, Prediction, Rle
 from inference.benchmarks.base import Benchmark
 from inference.benchmarks.mask_files import mask_size, read_mask
+from inference.metrics.submitted import Submitted, submitted
 
 KINDS = get_args(FailureKind)
 SHOWN = 200
+Sizes = Mapping[str, Sequence[tuple[int, int]]]
 
 
 def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
@@ -54,43 +55,40 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
-def read_predictions(path: Path, *, segmenter: str = "") -> Iterator[Prediction]:
+def read_predictions(
+    path: Path, *, segmenter: str = "", benchmark: Benchmark | None = None, models: tuple[ModelRef, ...] = ()
+) -> Iterator[Prediction]:
     """Predictions of a submitted file under the given name (or the file's own, or the file's stem).
 
-    Raises `TerminalError` naming file, row and reason for a row that cannot be read; run `complaints` first for all.
+    `models` are noted as their makers. A folder of PNG needs the benchmark, whose samples say how many images there
+    are. Raises `TerminalError` naming file, place and reason for a prediction that cannot be read; run `complaints`
+    first for all.
     """
-    for index, row in enumerate(_rows(path)):
+    counts = {name: len(found) for name, found in sizes_of(benchmark).items()} if path.is_dir() and benchmark else {}
+    for found in submitted(path, counts):
+        if isinstance(found, str):
+            raise TerminalError(f"{path}, {found}")
         try:
-            yield _prediction(row, name=segmenter or str(row.get("segmenter") or path.stem))
+            yield _prediction(found, name=segmenter or str(found.segmenter or path.stem), models=models)
         except ValueError as error:
-            raise TerminalError(f"{path}, row {index} ({row.get('id')}): {error}") from error
+            raise TerminalError(f"{path}, {found.where}: {error}") from error
+
+
+def sizes_of(benchmark: Benchmark) -> dict[str, list[tuple[int, int]]]:
+    """Height and width of every sample's images."""
+    return {one.id: [truth.shape for truth in one.masks()] for one in benchmark.without_images()}
 
 
 def complaints(path: Path, benchmark: Benchmark) -> list[str]:
-    """Everything that is wrong with a submitted file, row by row, then what is missing; empty if it can be scored.
-
-    A prediction that is missing or failed is no complaint: it is counted apart in the score.
-    """
-    try:
-        rows = _rows(path)
-    except TerminalError as error:
-        return [str(error)]
-    sizes = {one.id: [truth.shape for truth in one.masks()] for one in benchmark.without_images()}
+    """Everything that is wrong with a submitted file or folder, in its order; empty if it can be scored."""
+    sizes = sizes_of(benchmark)
     found: list[str] = []
     seen: set[str] = set()
-    for index, row in enumerate(rows):
-        identity = row.get("id")
-        where = f"row {index} ({identity})"
-        if not isinstance(identity, str) or not identity:
-            found.append(f"row {index}: the id is {identity!r}, not text")
-            continue
-        if identity in seen:
-            found.append(f"{where}: the id was there before")
-        seen.add(identity)
-        if identity not in sizes:
-            found.append(f"{where}: {benchmark.name} has no such sample")
-            continue
-        found += [f"{where}{said}" for said in _row_complaints(row, sizes[identity])]
+    try:
+        for one in submitted(path, {name: len(sizes[name]) for name in sizes}):
+            found += [one] if isinstance(one, str) else _complaints(one, sizes, seen, benchmark.name)
+    except TerminalError as error:
+        found.append(str(error))
     return found
 
 
@@ -104,82 +102,91 @@ def require_valid(path: Path, benchmark: Benchmark) -> None:
         )
 
 
-def _rows(path: Path) -> list[Mapping[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise TerminalError(f"{path} cannot be read as Parquet: {error}") from error
-    names = set(table.column_names)
-    if "id" not in names or not names & {"masks", "annotations"}:
-        raise TerminalError(f"{path} needs the columns id and masks, it has {', '.join(sorted(names)) or 'none'}")
-    rows: list[Mapping[str, Any]] = table.to_pylist()
-    return rows
-
-
-def _row_complaints(row: Mapping[str, Any], sizes: Sequence[tuple[int, int]]) -> Iterator[str]:
-    cells = _cells(row)
-    if len(cells) != len(sizes):
-        yield f": {len(cells)} masks for {len(sizes)} images"
+def _complaints(one: Submitted, sizes: Sizes, seen: set[str], benchmark: str) -> Iterator[str]:
+    if not isinstance(one.id, str) or not one.id:
+        yield f"{one.where}: the id is {one.id!r}, not text"
         return
-    for place, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
-        if cell is None:
-            continue
-        try:
-            if isinstance(cell.get("bytes"), bytes):
-                told = mask_size(cell["bytes"])
-                if told == size and (warning := read_mask(cell["bytes"]).warning):
-                    raise ValueError(warning)
-            else:
-                rle = _rle(cell)
-                told = rle.size
-                if told == size:
-                    rle_runs(rle)
-            if told != size:
-                raise ValueError(f"{told[1]}x{told[0]} pixels, the image is {size[1]}x{size[0]}")
-        except (ValueError, OSError) as error:
-            yield f", mask {place}: {error}"
-    kinds = row.get("failure") or []
-    for place, kind in enumerate(kinds):
+    if one.id in seen:
+        yield f"{one.where}: the id was there before"
+    seen.add(one.id)
+    if one.id not in sizes:
+        yield f"{one.where}: {benchmark} has no such sample"
+        return
+    if len(one.cells) != len(sizes[one.id]):
+        yield f"{one.where}: {len(one.cells)} masks for {len(sizes[one.id])} images"
+        return
+    for place, (cell, size) in enumerate(zip(one.cells, sizes[one.id], strict=True)):
+        if cell is not None and (said := _misfit(cell, size)):
+            yield f"{one.where}, mask {place}: {said}"
+    for place, kind in enumerate(one.failure):
         if kind is not None and kind not in KINDS:
-            yield f", failure {place}: '{kind}' is none of {', '.join(KINDS)}"
-    for column in ("failure", "no_target"):
-        if row.get(column) and len(row[column]) != len(cells):
-            yield f": {len(row[column])} entries in {column} for {len(cells)} masks"
+            yield f"{one.where}, failure {place}: '{kind}' is none of {', '.join(KINDS)}"
+    for place, told in enumerate(one.no_target):
+        if told is not None and not isinstance(told, bool):
+            yield f"{one.where}, no_target {place}: {told!r} is neither true nor false"
+    for column, values in (("failure", one.failure), ("no_target", one.no_target)):
+        if values and len(values) != len(one.cells):
+            yield f"{one.where}: {len(values)} entries in {column} for {len(one.cells)} masks"
+    if one.answer is not None and not isinstance(one.answer, str):
+        yield f"{one.where}: the answer is {one.answer!r}, not text"
 
 
-def _cells(row: Mapping[str, Any]) -> list[Any]:
-    cells = row.get("masks") if row.get("masks") is not None else row.get("annotations")
-    return list(cells or [])
-
-
-def _rle(cell: Mapping[str, Any]) -> Rle:
+def _misfit(cell: Any, size: tuple[int, int]) -> str:
     try:
-        return Rle(size=cell["size"], counts=cell["counts"])
-    except (KeyError, TypeError, ValidationError) as error:
+        if isinstance(cell, bytes):
+            told = mask_size(cell)
+            if told == size and (warning := read_mask(cell).warning):
+                return warning
+        else:
+            rle = _rle(cell)
+            told = rle.size
+            if told == size:
+                rle_runs(rle)
+    except (ValueError, OSError) as error:
+        return str(error)
+    return "" if told == size else f"{told[1]}x{told[0]} pixels, the image is {size[1]}x{size[0]}"
+
+
+def _rle(cell: Any) -> Rle:
+    try:
+        height, width = (int(side) for side in cell["size"])
+        counts = cell["counts"]
+        if isinstance(counts, list):
+            return _packed(counts, height, width)
+        return Rle(size=(height, width), counts=counts.decode("ascii") if isinstance(counts, bytes) else counts)
+    except ValidationError as error:
+        raise ValueError("not a run-length code {size, counts}: counts are neither text nor a list") from error
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a run-length code {{size, counts}}: {error}") from error
 
 
-def _prediction(row: Mapping[str, Any], *, name: str) -> Prediction:
+def _packed(counts: list[Any], height: int, width: int) -> Rle:
+    """Uncompressed run lengths as the compressed code."""
+    if not all(type(run) is int and 0 <= run <= height * width for run in counts) or sum(counts) != height * width:
+        raise ValueError(f"the run lengths do not fill {height}x{width} pixels")
+    from pycocotools import mask as coco
+
+    packed = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)
+    return Rle(size=(height, width), counts=packed["counts"].decode("ascii"))
+
+
+def _prediction(one: Submitted, *, name: str, models: tuple[ModelRef, ...]) -> Prediction:
     masks: list[Rle | None] = []
-    for cell in _cells(row):
+    failures: list[Failure | None] = []
+    for place, cell in enumerate(one.cells):
+        kind = one.failure[place] if place < len(one.failure) else None
+        lost = cell is None and place not in one.absent
+        failures.append(Failure(kind=kind or "no_reply") if lost else None)
         if cell is None:
             masks.append(None)
-        elif isinstance(cell.get("bytes"), bytes):
-            masks.append(encode_rle(read_mask(cell["bytes"]).truth.mask))
         else:
-            masks.append(_rle(cell))
-    kinds = row.get("failure") or [None] * len(masks)
+            masks.append(encode_rle(read_mask(cell).truth.mask) if isinstance(cell, bytes) else _rle(cell))
     return Prediction(
-        sample_id=str(row["id"]),
+        sample_id=str(one.id),
         segmenter=name,
         masks=tuple(masks),
-        failures=tuple(
-            None if mask is not None else Failure(kind=kind or "no_reply")
-            for mask, kind in zip(masks, kinds, strict=True)
-        ),
-        no_target=tuple(row.get("no_target") or ()),
-        answer=row.get("answer"),
+        failures=tuple(failures),
+        no_target=one.no_target,
+        answer=one.answer,
+        models=models,
     )

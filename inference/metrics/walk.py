@@ -217,8 +217,9 @@ class Walk:
                 if truth is None:
                     continue
                 if rle is None:
-                    kind = FAILURES.index(failure.kind if failure else "error")
-                    unit = _Unit(place, nothing(truth), FAILED, kind)
+                    if failure is None:
+                        continue  # not spoken of: the pair stays missing
+                    unit = _Unit(place, nothing(truth), FAILED, FAILURES.index(failure.kind))
                 else:
                     try:
                         counts = count_rle(truth, rle)

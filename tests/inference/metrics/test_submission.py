@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from support.evaluation import benchmark_of, box_mask, png, predict
 
 from engine.core.errors import ConfigError, TerminalError
-from engine.core.masks import encode_png, encode_rle
+from engine.core.masks import decode_rle, encode_png, encode_rle
 from inference.benchmarks.base import Benchmark, TruthMask
 from inference.metrics.score import score
 from inference.metrics.submission import complaints, read_predictions, require_valid, write_predictions
@@ -99,3 +101,79 @@ def test_no_parquet_and_no_columns(tmp_path: Path) -> None:
     assert "needs the columns id and masks" in complaints(tmp_path / "p.parquet", bench())[0]
     with pytest.raises(TerminalError):
         list(read_predictions(tmp_path / "p.parquet"))
+
+
+def write_form(form: str, place: Path, cells: dict[str, list[Any]]) -> Path:
+    """The same predictions (masks, None for what is not there) in one of the three forms."""
+    if form == "png":
+        for name, masks in cells.items():
+            for number, mask in enumerate(masks):
+                file = place / "p" / (f"{name}.png" if len(masks) == 1 else f"{name}_{number}.png")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                if mask is not None:
+                    file.write_bytes(encode_png(mask))
+        return place / "p"
+    rows = [
+        {"id": name, "masks": [None if mask is None else rle(mask) for mask in masks]} for name, masks in cells.items()
+    ]
+    if form == "jsonl":
+        (place / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return place / "p.jsonl"
+    pq.write_table(pa.Table.from_pylist(rows), place / "p.parquet")
+    return place / "p.parquet"
+
+
+@pytest.mark.parametrize("form", ["png", "jsonl", "parquet"])
+def test_every_form_is_checked_alike_and_in_one_list(tmp_path: Path, form: str) -> None:
+    wrong = {"a": [TRUTH], "b": [TRUTH.T.copy()], "d": [TRUTH[:5]], "zz": [TRUTH], "../a": [TRUTH]}
+    if form == "png":
+        del wrong["../a"]
+    found = complaints(write_form(form, tmp_path, wrong), bench())
+    expected = ["b", "d", "zz"] + ([] if form == "png" else ["../a"])
+    assert len(found) == len(expected)
+    for name in expected:
+        (said,) = (text for text in found if re.search(rf"(\(|^){re.escape(name)}(\)|\.png)", text))
+        assert "no such sample" in said if name in ("zz", "../a") else "the image is 30x20" in said
+
+
+@pytest.mark.parametrize("form", ["png", "jsonl", "parquet"])
+def test_what_is_absent_is_missing_in_every_form(tmp_path: Path, form: str) -> None:
+    path = write_form(form, tmp_path, {"a": [TRUTH], "c": [~TRUTH]})
+    assert complaints(path, bench()) == []
+    report = score(bench(), {"m": read_predictions(path, segmenter="m", benchmark=bench())}, resamples=0)
+    row = report.row("m")
+    assert (row.units, row.scored, row.failed, row.missing) == (8, 2, 0, 6)
+
+
+def test_a_folder_of_png_is_read_by_the_benchmarks_ids(tmp_path: Path) -> None:
+    two = benchmark_of({"a_1": [TruthMask(TRUTH)], "b/c": [TruthMask(TRUTH)] * 2, "d": [TruthMask(TRUTH)] * 3})
+    place = tmp_path / "p"
+    for name in ("a_1.png", "b/c_0.png", "b/c/1.png", "d_0.png", "d_2.png"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(encode_png(TRUTH))
+    assert complaints(place, two) == []
+    row = score(two, {"m": read_predictions(place, segmenter="m", benchmark=two)}, resamples=0).row("m")
+    assert (row.units, row.scored, row.failed, row.missing) == (6, 5, 0, 1)
+    (place / "d_3.png").write_bytes(encode_png(TRUTH))
+    (place / "a_1_0.png").write_bytes(encode_png(TRUTH))
+    (place / "notes.txt").write_text("mine")
+    (place / "e.png").write_bytes(b"no picture")
+    assert [text.partition(":")[0] for text in complaints(place, two)] == ["a_1_0.png", "notes.txt", "d_3.png", "e.png"]
+
+
+def test_lines_that_hold_no_prediction_are_all_named(tmp_path: Path) -> None:
+    rows = ['{"id": "a"}', "not json", "[1]", '{"id": "b", "masks": 3}', '{"id": 7, "masks": []}']
+    rows += ['{"id": "c", "masks": [{"size": [20, 30], "counts": [600, "x"]}]}', '{"id": "d", "masks": [7]}']
+    rows += [json.dumps({"sample_id": "e", "mask": {"size": [20, 30], "counts": [3, 597]}, "answer": "Ada"})]
+    rows += [json.dumps({"id": "f", "masks": [rle(TRUTH)], "no_target": ["no"], "answer": 3})]
+    (tmp_path / "p.jsonl").write_text("\n".join(rows))
+    found = complaints(tmp_path / "p.jsonl", bench())
+    assert [text.split(":")[0].split(",")[0] for text in found] == [
+        "line 1 (a)", "line 2", "line 3", "line 4 (b)", "line 5 (7)", "line 6 (c)", "line 7 (d)", "line 9 (f)",
+        "line 9 (f)",
+    ]  # fmt: skip
+    (tmp_path / "p.jsonl").write_text(rows[7])
+    (one,) = read_predictions(tmp_path / "p.jsonl")
+    assert one.masks[0] is not None
+    assert int(decode_rle(one.masks[0]).sum()) == 597
+    assert one.answer == "Ada"
