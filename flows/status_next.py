@@ -100,6 +100,11 @@ def next_command(status: Status, config: Config) -> str:
         return f"nest push {week.label}"
     if "private until" in status.hub.note:
         return f"nest release {week.label}"
+    if (config.home / "sealed").is_dir():
+        from flows.sealed import due
+
+        if due(config.home, now=status.now):
+            return "nest unseal --due"
     if not status.scores and config.score.segmenters:
         return f"nest score {week.label}"
     from engine.core.windows import latest_window

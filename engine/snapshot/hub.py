@@ -20,7 +20,7 @@ from engine.core.schema import SnapshotManifest
 from engine.snapshot.hub_client import TRIES, Then, decision_of, download, failure, hub, patiently
 from engine.snapshot.hub_files import Remote, differences, read_remote, row_counts
 from engine.snapshot.manifest import from_bytes, read_manifest
-from engine.snapshot.names import CARD, HUB_FILES, MANIFEST, repo_id
+from engine.snapshot.names import CARD, HUB_FILES, MANIFEST, SEAL, repo_id
 from engine.snapshot.readdress import readdress
 from engine.snapshot.verify import verify
 from engine.snapshot.verify_card import has_contact
@@ -56,16 +56,18 @@ def push(
     private: bool = False,
     dry_run: bool = False,
     allow_portable: bool = False,
+    opens_seal: bool = False,
     tries: int = TRIES,
     sleep: Callable[[float], None] = time.sleep,
 ) -> PushResult:
     """Publish a folder that `build` wrote. `repo` may hold `{name}`; `endpoint` None is `HF_ENDPOINT` or the Hub's own.
 
     Pushed to another repository than it was built for, the card and the manifest name the new one. The tag is the
-    manifest's revision. Raises `RefusedError` (exit 4) for rows of the portable annotator or the template writer
-    unless allowed, for a card without a removal contact, for other bytes under the same name and revision, and for a
-    tag that points elsewhere; `TerminalError` if the folder does not verify or came back changed; `TransientError`
-    (exit 3) when the Hub's patience or ours is spent; `ConfigError` for a bad token.
+    manifest's revision. `opens_seal` lets it take the place of the week's own sealed rows. Raises `RefusedError`
+    (exit 4) for rows of the portable annotator or the template writer unless allowed, for a card without a removal
+    contact, for other bytes under the same name and revision, and for a tag that points elsewhere; `TerminalError`
+    if the folder does not verify or came back changed; `TransientError` (exit 3) when the Hub's patience or ours is
+    spent; `ConfigError` for a bad token.
     """
     manifest = read_manifest(folder)
     name = repo_id(repo, manifest.name)
@@ -81,10 +83,22 @@ def push(
             raise TerminalError(
                 f"{folder} does not verify ({len(bad)} findings; first: {first.file}: {first.detail}): build it again"
             )
-        if not has_contact((folder / CARD).read_text(encoding="utf-8")):
-            raise RefusedError(f"{folder} names no removal contact: set [snapshot] contact and build it again")
-        job = _Push(api, name, folder, manifest, Path(work) / "cache", sleep, max(1, tries))
+        _refuse_unreachable(folder)
+        job = _Push(api, name, folder, manifest, Path(work) / "cache", sleep, max(1, tries), opens_seal)
         return job.plan() if dry_run else job.run(private=private)
+
+
+def check_fit(manifest: SnapshotManifest, folder: Path, *, allow_portable: bool) -> None:
+    """Refuse what is published in no form: a damaged folder, one without a removal contact, rows for trying out."""
+    _refuse_unfit(manifest, allow_portable=allow_portable)
+    if bad := verify(folder, rows=False):
+        raise TerminalError(f"{folder} does not verify ({bad[0].file}: {bad[0].detail}): build it again")
+    _refuse_unreachable(folder)
+
+
+def _refuse_unreachable(folder: Path) -> None:
+    if not has_contact((folder / CARD).read_text(encoding="utf-8")):
+        raise RefusedError(f"{folder} names no removal contact: set [snapshot] contact and build it again")
 
 
 def _refuse_unfit(manifest: SnapshotManifest, *, allow_portable: bool) -> None:
@@ -111,6 +125,7 @@ class _Push:
     cache: Path
     sleep: Callable[[float], None]
     tries: int
+    opens_seal: bool = False
 
     def plan(self) -> PushResult:
         """What `run` would do; only reads."""
@@ -177,6 +192,10 @@ class _Push:
             lambda: download(self.api, self.repo, MANIFEST, remote.head, self.cache),
             sleep=self.sleep,
         )
+        if raw is None and SEAL in remote.files:
+            if self.opens_seal:
+                return
+            raise RefusedError(f"{self.repo} is sealed: 'nest unseal' publishes the answers when it is time")
         if raw is None:
             raise RefusedError(f"{self.repo} holds files that are not a snapshot of ours: choose another repository")
         try:
@@ -283,4 +302,4 @@ class _Push:
         return PushResult(done, self.repo, revision, commit, url, self.manifest.rows, files, removed, size)
 
 
-__all__ = ["PushResult", "push"]
+__all__ = ["PushResult", "check_fit", "push"]

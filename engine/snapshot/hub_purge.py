@@ -2,7 +2,8 @@
 
 A repository keeps its history, so a new commit alone removes nothing: the head is written without the rows, the
 history is squashed into it, all tags move to it, other branches that hold old files go, and the large files that
-nothing names any more are deleted for good. Then everything that is still served is looked at.
+nothing names any more are deleted for good. Where squashing is refused, or pull requests keep old revisions, the
+repository is built anew (`hub_rebuild`). Then everything that is still served is looked at.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from engine.core.errors import NestError, TerminalError, TransientError
 from engine.core.schema import FunnelStep, SnapshotManifest
 from engine.snapshot.hub_client import Then, decision_of, patiently
 from engine.snapshot.hub_files import Remote, differences, read_remote
+from engine.snapshot.hub_rebuild import rebuild, take_up
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.matches import Wish, match
-from engine.snapshot.names import HUB_FILES, MANIFEST
+from engine.snapshot.names import HUB_FILES, MANIFEST, SEAL
 from engine.snapshot.needles import Needles
 from engine.snapshot.revise import rewrite
 
@@ -36,6 +38,7 @@ class HubPurge:
     tags: list[str] = field(default_factory=list)
     branches: list[str] = field(default_factory=list)
     large_files: int = 0
+    rebuilt: bool = False
     failures: list[str] = field(default_factory=list)
     note: str = ""
 
@@ -94,12 +97,19 @@ def purge_repository(
     """
     done = HubPurge(repo)
     remote = patiently(f"reading {repo}", lambda: read_remote(api, repo), sleep=sleep)
+    if remote is None and not dry_run and take_up(api, repo, sleep=sleep):
+        # an earlier takedown was interrupted between deleting and renaming
+        done.rebuilt = True
+        remote = patiently(f"reading {repo}", lambda: read_remote(api, repo), sleep=sleep)
     if remote is None:
         done.note = "no such repository, or no right to see it"
         return done
+    if SEAL in remote.files and MANIFEST not in remote.files:
+        done.failures.append(f"{repo} is sealed: 'nest push' replaces it without the rows that were removed here")
+        return done
     head_folder, head_ids, needles = _look(api, repo, wish, remote, home, work, done, sleep)
     if not done.ids:
-        done.note = "nothing of it there"
+        done.note = "" if done.rebuilt else "nothing of it there"
         return done
     if dry_run:
         return done
@@ -109,12 +119,30 @@ def purge_repository(
     else:
         clean = head_folder
     manifest = read_manifest(clean)
-    head = _commit(api, repo, clean, manifest, remote, sleep)
-    head = _squash(api, repo, manifest, head, done, sleep)
-    _move_refs(api, repo, head, done, sleep)
-    _delete_large(api, repo, done, sleep)
+    squashed = not _pull_requests(api, repo, sleep) and _squash(api, repo, clean, manifest, remote, done, sleep)
+    if not squashed:
+        tags = {*remote.tags, manifest.revision}
+        done.rebuilt = _try(
+            f"building {repo} anew", lambda: rebuild(api, repo, clean, manifest, tags=tags, sleep=sleep), done, sleep
+        )
+    now = patiently(f"reading {repo}", lambda: read_remote(api, repo), sleep=sleep)
+    if now is None:
+        raise TransientError(f"{repo} cannot be seen after it was cleaned: run the same takedown again")
+    _move_refs(api, repo, now.head, done, sleep)
+    if not done.rebuilt:
+        _delete_large(api, repo, done, sleep)
     _look_again(api, repo, clean, manifest, done, sleep)
     return done
+
+
+def _pull_requests(api: HfApi, repo: str, sleep: Callable[[float], None]) -> bool:
+    """Whether there are any: each began at a revision of old, which it keeps alive for good."""
+    refs = patiently(
+        f"reading {repo}",
+        lambda: api.list_repo_refs(repo, repo_type="dataset", include_pull_requests=True),
+        sleep=sleep,
+    )
+    return bool(refs.pull_requests)
 
 
 def _look(
@@ -171,20 +199,23 @@ def _commit(
 def _squash(
     api: HfApi,
     repo: str,
+    clean: Path,
     manifest: SnapshotManifest,
-    head: str,
+    remote: Remote,
     done: HubPurge,
     sleep: Callable[[float], None],
-) -> str:
+) -> bool:
+    """Commit the clean files and make one commit of the history; False where the Hub refuses that."""
+
     def squash() -> None:
         # a squash that went through although its answer was lost leaves one commit: doing it again changes nothing
         api.super_squash_history(
             repo, branch="main", commit_message=f"{manifest.name} {manifest.revision}", repo_type="dataset"
         )
 
-    _try(f"squashing the history of {repo}", squash, done, sleep)
-    now = patiently(f"reading {repo}", lambda: read_remote(api, repo), sleep=sleep)
-    return now.head if now else head
+    _commit(api, repo, clean, manifest, remote, sleep)
+    # a refusal is no failure yet: the repository can be built anew
+    return _try(f"squashing the history of {repo}", squash, HubPurge(repo), sleep)
 
 
 def _move_refs(api: HfApi, repo: str, head: str, done: HubPurge, sleep: Callable[[float], None]) -> None:

@@ -15,8 +15,10 @@ CARD = "README.md"
 MANIFEST = "snapshot.json"
 DATA = "data"
 PROVENANCE = "provenance"
+#: Commitments of a sealed week, and its key once it is opened; it stays in the repository beside the snapshot.
+SEAL = "seal.json"
 #: Files that a Hub repository has beside ours.
-HUB_FILES = frozenset({".gitattributes"})
+HUB_FILES = frozenset({".gitattributes", SEAL})
 
 _SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)

@@ -134,7 +134,11 @@ def _note(path: Path, data: bytes) -> None:
         return
     if path.name in told.get("files", {}):
         told["purged"] = {**told.get("purged", {}), path.name: sha256_bytes(data)}
-        write_atomic(manifest, canonical_json(told).encode())
+    elif path.name in told.get("bytes", {}):  # a shard, which counts as done only at its size
+        told["bytes"] = {**told["bytes"], path.name: len(data)}
+    else:
+        return
+    write_atomic(manifest, canonical_json(told).encode())
 
 
 def temporary_left(home: Path) -> list[str]:

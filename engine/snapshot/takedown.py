@@ -20,7 +20,7 @@ from pydantic import AwareDatetime, Field
 
 from engine.core.errors import ConfigError
 from engine.core.schema import Record, canonical_json
-from engine.core.store import sha256_bytes, write_atomic
+from engine.core.store import alone, locked, sha256_bytes, write_atomic
 from engine.snapshot.hub_client import hub
 from engine.snapshot.hub_purge import HubPurge, purge_repository, without
 from engine.snapshot.manifest import read_manifest
@@ -73,12 +73,27 @@ def takedown(
     """Remove what a wish is about. `repos` are Hub repositories beside those that the snapshots here name.
 
     `on_hub` False leaves the Hub alone, which the receipt then says. `now` is the aware instant that stands in the
-    receipt. Raises `ConfigError` for a wish that cannot be read, `TransientError` if the Hub could not be finished
-    (then nothing was removed here: run it again).
+    receipt. Raises `ConfigError` for a wish that cannot be read, `BusyError` while a run writes into the home, and
+    `TransientError` if the Hub could not be finished (then nothing was removed here: run it again).
     """
     wish.check()
     if not home.is_dir():
         raise ConfigError(f"there is no home {home}")
+    with contextlib.nullcontext() if dry_run else _alone(home):
+        return _takedown(home, wish, repos, token, endpoint, on_hub, dry_run, now, sleep)
+
+
+def _takedown(
+    home: Path,
+    wish: Wish,
+    repos: Sequence[str],
+    token: str | None,
+    endpoint: str | None,
+    on_hub: bool,
+    dry_run: bool,
+    now: datetime | None,
+    sleep: Callable[[float], None],
+) -> Receipt:
     found = match(home, wish)
     named = {read_manifest(folder).hub_repo for folder in folders(home)} - {""}
     targets = sorted({*named, *(repo_id(repo, "{name}") for repo in repos if "{" not in repo)})
@@ -109,6 +124,17 @@ def takedown(
         failures=tuple(failures),
     )
     return receipt if dry_run else _written(home, receipt)
+
+
+@contextlib.contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Nobody else writes into the home meanwhile: what a run adds while things are searched would be missed."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(alone(home))
+        for part in ("windows", "snapshots", "predictions"):
+            for path in sorted((home / part).rglob(".*.lock")):
+                stack.enter_context(locked(path))
+        yield
 
 
 def _entries(wish: Wish, found: Matches) -> list[OptOutEntry]:
@@ -165,6 +191,8 @@ def _words(item: HubPurge) -> str:
     if item.note:
         return item.note
     parts = [f"{len(item.ids)} rows", f"{len(item.tags)} tags moved", f"{item.large_files} large files deleted"]
+    if item.rebuilt:
+        parts = [f"{len(item.ids)} rows", "the repository was built anew"]
     return ", ".join(parts + ([f"branches {', '.join(item.branches)} deleted"] if item.branches else []))
 
 

@@ -265,7 +265,7 @@ def summarise(by_reviewer: Mapping[str, Sequence[Verdict]], *, digest: str = "")
 
 def _tally(rows: Mapping[str, Sequence[Verdict]], stratum: Stratum) -> Tally:
     found = Counter(decided(verdicts) for verdicts in rows.values() if verdicts[0].stratum == stratum)
-    wrong = {kind: found[kind] for kind in WRONG if found[kind]}
+    wrong: dict[str, int] = {kind: found[kind] for kind in WRONG if found[kind]}
     return Tally(found["right"] + sum(wrong.values()), sum(wrong.values()), wrong, found["skip"])
 
 

@@ -13,7 +13,9 @@ from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 
 if TYPE_CHECKING:
+    from engine.core.config import Config
     from engine.snapshot.hub import PushResult
+    from flows.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -67,19 +69,79 @@ def push(
     target = repo or settings.hub.repo
     if not target:
         raise ConfigError("no repository: give --repo OWNER/NAME or set [hub] repo in nest.toml")
+    target = target.replace("{name}", folder.name)
+    held = _held_back(settings, folder, target, private=private, dry_run=dry_run, allow_portable=allow_portable)
+    if held is None:
+        return
     result = push_folder(
         folder,
-        repo=target.replace("{name}", folder.name),
+        repo=target,
         token=hub_token(),
-        private=private or settings.hub.private,
+        private=private or settings.hub.private or held,
         dry_run=dry_run,
         allow_portable=allow_portable,
     )
+    run = run_of(settings, folder)
+    if not dry_run and _is_own(run, folder, target):
+        from flows.stages.push import note
+
+        note(run, result.rows, state="held" if held else "")
     if as_json:
         print_json(asdict(result))
         return
     console.say(sentence(result))
-    next_step(f"nest verify {target.replace('{name}', folder.name)}")
+    next_step(f"nest release {snapshot}" if held else f"nest verify {target}")
+
+
+def run_of(settings: Config, folder: Path) -> Run:
+    """The run of the window that a snapshot folder is of."""
+    from engine.core.store import Home
+    from engine.core.windows import parse_window
+    from engine.snapshot.manifest import read_manifest
+    from flows.run import Run
+
+    return Run(settings, Home(settings.home), parse_window(read_manifest(folder).window))
+
+
+def _is_own(run: Run, folder: Path, repo: str) -> bool:
+    """Whether a folder is the home's own snapshot of the window, pushed to the window's own repository."""
+    from flows.stages import push as stage
+    from flows.stages import snapshot
+
+    return snapshot.folder(run).resolve() == folder.resolve() and stage.repository(run) == repo
+
+
+def _held_back(
+    settings: Config, folder: Path, repo: str, *, private: bool, dry_run: bool, allow_portable: bool
+) -> bool | None:
+    """Whether a push is to be private until a release; None if the week is sealed, and was pushed so here."""
+    from engine.snapshot.manifest import read_manifest
+    from flows import sealed
+    from flows.stages import push as stage
+    from flows.wiring import hub_token
+
+    manifest = read_manifest(folder)
+    run = run_of(settings, folder)
+    opens = sealed.opens_on(settings, run.window, manifest.name, now=sealed.today())
+    if opens is None:
+        held = settings.hub.hold and not stage.released(run)
+        if held:
+            stage.refuse_public(repo)
+        return held
+    if dry_run:
+        console.say(
+            f"would push pictures, questions and hashes of {manifest.rows} rows to {repo}, sealed until {opens}"
+        )
+        return None
+    hidden = private or settings.hub.private
+    told = sealed.push(
+        settings, folder, repo=repo, opens=opens, token=hub_token(), private=hidden, allow_portable=allow_portable
+    )
+    if _is_own(run, folder, repo):
+        stage.note(run, manifest.rows, state="sealed")
+    console.say(f"{repo}: {told.done}; answers and masks follow on {opens}")
+    next_step(f"nest unseal {run.window.label}")
+    return None
 
 
 def sentence(result: PushResult) -> str:

@@ -1,4 +1,4 @@
-"""Commands for looking at real rows, and for publishing what was held back: review and release."""
+"""Commands for looking at real rows, and for publishing what was held back: review, release, unseal, receive."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 
 from flows import console
-from flows.commands.common import ConfigOption, JsonOption, config_of, next_step, print_json
+from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 from flows.commands.publish import snapshot_folder
 
 
 def register(app: typer.Typer) -> None:
     app.command()(review)
+    app.command()(release)
+    app.command()(unseal)
+    app.command()(receive)
 
 
 def review(
@@ -64,3 +67,105 @@ def review(
             console.say(f"  {label.lower()}: {value}")
         if told.revision == manifest.revision:
             next_step(f"nest amend {snapshot} --from-review")
+
+
+def release(
+    snapshot: Annotated[str, typer.Argument(help="Window or name of a snapshot that was pushed privately.")],
+    allow_portable: Annotated[
+        bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
+    ] = False,
+    config: ConfigOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a held-back snapshot public: the present revision, and none that a review replaced."""
+    from dataclasses import asdict
+
+    from engine.core.errors import ConfigError
+    from engine.core.store import write_atomic
+    from engine.snapshot.hub_sealed import release as publish
+    from engine.snapshot.manifest import read_manifest
+    from flows.commands.publish import run_of
+    from flows.review.run import found
+    from flows.stages import push as stage
+    from flows.wiring import hub_token
+
+    settings = config_of(config)
+    folder = snapshot_folder(snapshot, config)
+    manifest = read_manifest(folder)
+    run = run_of(settings, folder)
+    repo = stage.repository(run)
+    if not repo:
+        raise ConfigError("no repository: set [hub] repo in nest.toml")
+    told = found(settings.home, manifest.name)
+    console.say(f"{manifest.name} {manifest.revision}: {told.sentence() if told else 'not reviewed'}")
+    if dry_run:
+        console.say(f"would make {repo} public with {manifest.rows} rows")
+        return
+    done = publish(folder, repo=repo, token=hub_token(), allow_portable=allow_portable)
+    write_atomic(stage.released_mark(run), b"{}\n")
+    stage.note(run, manifest.rows)
+    if as_json:
+        print_json(asdict(done))
+        return
+    console.say(f"{repo}: {done.done}")
+    next_step(f"nest verify {repo}")
+
+
+def unseal(
+    snapshot: Annotated[str | None, typer.Argument(help="Window or name of a sealed snapshot.")] = None,
+    due: Annotated[bool, typer.Option("--due", help="All whose day has come; for a schedule.")] = False,
+    early: Annotated[bool, typer.Option("--early", help="Before the promised day.")] = False,
+    allow_portable: Annotated[
+        bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
+    ] = False,
+    config: ConfigOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Publish the key, the answers and the masks of a sealed week."""
+    from engine.core.errors import ConfigError
+    from engine.snapshot.manifest import read_manifest
+    from flows import sealed
+    from flows.commands.publish import run_of
+    from flows.stages import push as stage
+    from flows.wiring import hub_token
+
+    settings = config_of(config)
+    now = sealed.today()
+    if due == (snapshot is not None):
+        raise ConfigError("say which week, or give --due")
+    names = [week.name for week in sealed.due(settings.home, now=now)] if due else [str(snapshot)]
+    for name in names:
+        folder = snapshot_folder(name, config)
+        if dry_run:
+            console.say(f"would publish key, answers and masks of {folder.name}")
+            continue
+        kept, done = sealed.unseal(
+            settings, folder, token=hub_token(), now=now, early=early, allow_portable=allow_portable
+        )
+        if stage.repository(run_of(settings, folder)) == kept.repo:
+            stage.note(run_of(settings, folder), read_manifest(folder).rows)
+        console.say(f"{done.repo}: {done.done}, {len(kept.received)} predictions were received before")
+        for path in sealed.opened_files(settings.home, kept):
+            console.say(f"  {path}")
+        next_step(f"nest score {snapshot or name} --predictions FILE" if kept.received else f"nest verify {done.repo}")
+    if not names:
+        console.say("no sealed week is due")
+
+
+def receive(
+    snapshot: Annotated[str, typer.Argument(help="Window or name of a sealed snapshot.")],
+    predictions: Annotated[Path, typer.Argument(help="A .jsonl or .parquet file with the sealed ids.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep predictions for a sealed week with the moment they came; once it is opened they are marked as sealed."""
+    from flows import sealed
+
+    settings = config_of(config)
+    folder = snapshot_folder(snapshot, config)
+    told = sealed.receive(settings.home, folder.name, predictions, now=sealed.today())
+    if as_json:
+        print_json(told.model_dump(mode="json"))
+        return
+    console.say(f"kept as {told.file}, sha256 {told.sha256}, received {told.at:%Y-%m-%d %H:%M} UTC")

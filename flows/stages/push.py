@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from engine.core.errors import RefusedError
 from engine.core.store import StageDir, sha256_file, stage_key
 from flows.run import Run
 from flows.stages import snapshot
@@ -42,10 +45,62 @@ def do(run: Run) -> Done:
     assert where is not None
     if where.finished:
         return Done("push", made.key, repo, made.rows, made.rows, False)
+    done, word, state, url = publish(run, folder, repo)
+    note(run, made.rows, state=state)
+    return Done("push", made.key, repo, made.rows, made.rows, done, f"{word} {url}".strip())
+
+
+def publish(run: Run, folder: Path, repo: str) -> tuple[bool, str, str, str]:
+    """Push openly, privately (`[hub] hold`) or sealed, as the configuration says. Returns whether anything was done,
+    a word on how, the state for the record, and where it is."""
     from engine.snapshot.hub import push
+    from flows import sealed
     from flows.wiring import hub_token
 
-    result = push(folder, repo=repo, token=hub_token(), private=run.config.hub.private)
-    with where.lock():
-        where.commit([], [], stage="push", found=made.rows, extra={"repo": repo})
-    return Done("push", made.key, repo, made.rows, made.rows, result.done == "pushed", result.url)
+    opens = sealed.opens_on(run.config, run.window, run.snapshot_name, now=sealed.today())
+    if opens is not None:
+        told = sealed.push(
+            run.config, folder, repo=repo, opens=opens, token=hub_token(), private=run.config.hub.private
+        )
+        return told.done != "nothing to do", f"sealed until {opens}", "sealed", repo
+    held = run.config.hub.hold and not released(run)
+    if held:
+        refuse_public(repo)
+    result = push(folder, repo=repo, token=hub_token(), private=run.config.hub.private or held, opens_seal=_opened(run))
+    word = f"private until 'nest release {run.window.label}'" if held else ""
+    return result.done == "pushed", word, "held" if held else "", result.url
+
+
+def note(run: Run, rows: int, *, state: str = "") -> None:
+    """Note that the window's present snapshot is on the Hub: openly, "held" (private) or "sealed"."""
+    where = place(run)
+    if where is not None:
+        with where.lock():
+            where.commit([], [], stage="push", found=rows, extra={"repo": repository(run), "state": state})
+
+
+def released(run: Run) -> bool:
+    """Whether somebody released this window's repository before."""
+    return released_mark(run).is_file()
+
+
+def released_mark(run: Run) -> Path:
+    return run.home.window(run.window) / "push" / "released.json"
+
+
+def refuse_public(repo: str) -> None:
+    """Raise `RefusedError` if a repository that is to be held back can be seen by all already."""
+    from engine.snapshot.hub_client import hub
+    from engine.snapshot.hub_sealed import is_private
+    from flows.wiring import hub_token
+
+    with hub(hub_token(), None) as api:
+        if is_private(api, repo) is False:
+            raise RefusedError(f"{repo} is public, [hub] hold cannot hold it back: make it private or choose another")
+
+
+def _opened(run: Run) -> bool:
+    from flows import sealed
+
+    kept = sealed.read(run.home.root, run.snapshot_name)
+    return kept is not None and kept.opened_at is not None

@@ -18,6 +18,7 @@ from engine.core.config import Config
 from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
+from flows import sealed
 from flows.run import Run, weights_of
 from flows.stages import snapshot
 from flows.stages.base import Done
@@ -204,6 +205,7 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
         descriptions={"snapshot": "the snapshot's own masks"},
         notes=notes,
     )
+    report = sealed.mark(report, task.home.root)
     costs = [ModuleCost(**told) for found in predictions.values() for told in found.run().get("costs", ())]
     with committed_directory(where) as temporary:
         # read anew for each: masks of a whole benchmark are not held at a time

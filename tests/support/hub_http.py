@@ -142,7 +142,7 @@ class Handler(Reads, LargeFiles, BaseHTTPRequestHandler):
             "branch": self._branch,
             "super-squash": self._squash,
             "lfs-files": self._lfs_files,
-            "settings": lambda body: json_answer({}),
+            "settings": self._settings,
         }
         word = parts[3] if len(parts) > 3 else ""
         kind = {"super-squash": "squash", "lfs-files": "lfs-delete" if method == "POST" else "lfs-files"}.get(
@@ -183,6 +183,12 @@ class Handler(Reads, LargeFiles, BaseHTTPRequestHandler):
             raise HubError(409, "You already created this dataset repo", url=url)
         self.hub.repos[name] = Repo(name, private=told.get("visibility") == "private" or bool(told.get("private")))
         return json_answer({"url": url, "name": name, "id": name})
+
+    def _settings(self, body: bytes) -> Any:
+        repo, told = self._write_repo(), json.loads(body)
+        if "private" in told or "visibility" in told:
+            repo.private = bool(told.get("private")) or told.get("visibility") == "private"
+        return json_answer({"private": repo.private})
 
     def _delete(self, body: bytes) -> Any:
         self.hub.may_write(self.bearer)
