@@ -97,7 +97,7 @@ def annotate_deps(run: Run) -> AnnotateDeps:
     """Detector, mask model, embedder and references that the config names."""
     from segmentation.annotate import AnnotateDeps
     from segmentation.references import FolderReferences
-    from segmentation.registry import make_detector, make_embedder, make_mask_model
+    from segmentation.registry import make_detector, make_embedder, make_faces, make_mask_model
 
     config, weights = run.config.annotate, run.weights
     references = FolderReferences(run.references) if run.references else None
@@ -114,6 +114,7 @@ def annotate_deps(run: Run) -> AnnotateDeps:
         embedder=make_embedder(config, weights_dir=weights),
         references=references,
         chat=chat,
+        faces=make_faces(config, weights_dir=weights),
     )
 
 

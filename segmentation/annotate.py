@@ -37,9 +37,11 @@ from engine.core.schema import (
 )
 from segmentation import gates
 from segmentation.binding import Bound, Scene, Unbound, bind, candidates_of
+from segmentation.binding.faces import FaceLikeness
 from segmentation.binding.likeness import Likeness
 from segmentation.binding.marks import Marks
 from segmentation.device import OutOfMemory
+from segmentation.embedders.faces import FaceVectors
 from segmentation.pictures import Picture, opened
 
 #: Part of the stage's key: raised when the same input may give another result.
@@ -51,7 +53,7 @@ SECOND_PHRASES = {"person": "person", "product": "object"}
 @dataclass(frozen=True, slots=True)
 class AnnotateDeps:
     """The models and the outside world of the stage. Without `references` nothing is compared; without `chat` no
-    vision model is asked."""
+    vision model is asked, without `faces` no face is compared."""
 
     detector: Detector
     mask_model: MaskModel
@@ -59,6 +61,7 @@ class AnnotateDeps:
     embedder: Embedder | None = None
     references: References | None = None
     chat: ChatModel | None = None
+    faces: FaceVectors | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,8 @@ def run(shard: Sequence[Question], config: AnnotateSection, *, deps: AnnotateDep
     not fit into memory, whose questions are rejected."""
     if config.marks and deps.chat is None:
         raise ConfigError("[annotate] marks = true needs a model that sees images: set [llm] model and sees_images")
+    if config.faces and deps.faces is None:
+        raise ConfigError("[annotate] faces = true needs a network of face vectors: set [annotate] face_weights")
     wanted: dict[str, list[Question]] = {}
     for question in shard:
         for image in question.images:
@@ -127,6 +132,8 @@ def _models(deps: AnnotateDeps) -> tuple[ModelRef, ...]:
     found = [deps.detector.model(), deps.mask_model.model()]
     if deps.embedder is not None and deps.references is not None:
         found.append(deps.embedder.model())
+    if deps.faces is not None:
+        found.append(deps.faces.model())
     return tuple(found)
 
 
@@ -181,6 +188,8 @@ def _bind(picture: Picture, detections: Sequence[Detection], config: AnnotateSec
     candidates = candidates_of([item for item in detections if item.phrase in asked], same_iou=config.nms_iou)
     scene = Scene(picture.pixels, picture.names, candidates)
     witnesses = list(Likeness(scene, deps.embedder).witnesses())
+    if config.faces and deps.faces is not None:
+        witnesses.append(FaceLikeness(scene, deps.faces).by_faces)
     if config.marks and deps.chat is not None:
         witnesses.append(Marks(deps.chat, picture.caption).opinion)
     decisions = bind(scene, witnesses=witnesses, min_margin=config.min_margin)

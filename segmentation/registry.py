@@ -9,12 +9,15 @@ import difflib
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.config.sections import AnnotateSection
 from engine.core.errors import ConfigError
 from engine.core.protocols import Detector, Embedder, MaskModel
 from segmentation.references import folder_digest
+
+if TYPE_CHECKING:
+    from segmentation.embedders.faces import FaceVectors
 
 DETECTORS = ("groundingdino", "hf-groundingdino", "portable")
 MASK_MODELS = ("sam", "hf-sam", "hf-sam2", "hf-sam3", "portable")
@@ -83,6 +86,15 @@ def make_embedder(config: AnnotateSection, *, weights_dir: Path) -> Embedder | N
     return made
 
 
+def make_faces(config: AnnotateSection, *, weights_dir: Path) -> FaceVectors | None:
+    """Face vectors where `[annotate] faces` asks for them, else None. Raises `ConfigError` without their network."""
+    if not config.faces:
+        return None
+    from segmentation.embedders.faces import FaceVectors
+
+    return FaceVectors(config, weights_dir=weights_dir, finder=_people().faces)
+
+
 def embedder_name(config: AnnotateSection) -> str:
     """What `auto` stands for in this config; other names as they are."""
     if config.embedder != "auto":
@@ -118,11 +130,15 @@ def annotator_key(
     if portable:
         keyed = {name: value for name, value in keyed.items() if name not in _REAL_ONLY}
     asked: dict[str, Any] = {}
+    if config.faces:
+        from segmentation.embedders.faces import face_file
+
+        asked["faces"] = face_file(config, weights_dir=weights_dir or config.weights_dir or Path("weights"))[1]
     if config.marks:
         from engine.llm.prompts import load_prompt
         from segmentation.binding.marks import PROMPT
 
-        asked = {"marks": [load_prompt("segmentation.binding", PROMPT).digest, marks_model]}
+        asked["marks"] = [load_prompt("segmentation.binding", PROMPT).digest, marks_model]
     return {
         "settings": keyed | {"embedder": embedder} | asked,
         "models": _versions(config, weights_dir or config.weights_dir or Path("weights"), embedder),

@@ -19,7 +19,7 @@ from segmentation.binding.evidence import Opinion
 #: A kind whose best candidate leads by less than this does not take part in the vote.
 LEAST_LEAD = 0.05
 #: Kinds that pick a box by themselves. `order` and `count` only support them.
-PICKING = frozenset({"position", "colour", "reference", "match", "marks"})
+PICKING = frozenset({"position", "colour", "reference", "match", "face", "marks"})
 
 Witness = Callable[[Scene, Named], Opinion | None]
 

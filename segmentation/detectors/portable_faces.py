@@ -1,8 +1,8 @@
-"""Where faces are: CenterFace run with OpenCV. Finds boxes and nothing else: no identity, no embedding.
+"""Where faces are: CenterFace run with OpenCV. Finds boxes and five points: no identity, no embedding.
 
 The heads of the network are read as the paper says (Xu et al., arXiv:1911.03599, section 3): a heat map of centres
-at a quarter of the input, the logarithm of height and width, and the offset of the centre inside its cell.
-Deciding who a face belongs to is the business of `segmentation.binding`, which does not look at faces.
+at a quarter of the input, the logarithm of height and width, the offset of the centre inside its cell, and the five
+landmarks in shares of the box. Deciding who a face belongs to is the business of `segmentation.binding`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ _HEADS = ["537", "538", "539", "540"]  # heat map, scale, offset, landmarks: out
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A face: its box in pixels of the image it was found in, and the detector's score, 0 to 1."""
+    """A face: its box in pixels of the image it was found in, the detector's score (0 to 1), and the points of eyes,
+    nose and mouth's corners, each pair from the image's left, as (x, y)."""
 
     box: Box
     score: float
+    points: tuple[tuple[float, float], ...] = ()
 
 
 class FaceFinder:
@@ -73,7 +75,7 @@ class FaceFinder:
         net_w, net_h = (max(32, -(-round(side * scale) // 32) * 32) for side in (width, height))
         small = cv2.resize(image, (net_w, net_h), interpolation=cv2.INTER_AREA)
         self._net.setInput(cv2.dnn.blobFromImage(small, 1.0, (net_w, net_h), (0, 0, 0), swapRB=False, crop=False))
-        heat, size, offset, _ = self._net.forward(_HEADS)
+        heat, size, offset, marks = self._net.forward(_HEADS)
         rows, cols = np.nonzero(heat[0, 0] > self.threshold)
         if rows.size == 0:
             return ()
@@ -89,7 +91,11 @@ class FaceFinder:
             x, y, w, h = (float(value) for value in boxes[index])
             box = Box(x * to_x, y * to_y, (x + w) * to_x, (y + h) * to_y).clip(width, height)
             if box.area > 0:
-                faces.append(Face(box, min(1.0, float(scores[index]))))
+                at = marks[0, :, rows[index], cols[index]]
+                points = tuple(
+                    (float((x + at[2 * k + 1] * w) * to_x), float((y + at[2 * k] * h) * to_y)) for k in range(5)
+                )
+                faces.append(Face(box, min(1.0, float(scores[index])), points))
         return tuple(sorted(faces, key=lambda face: (-face.score, face.box.x1, face.box.y1)))
 
 

@@ -151,7 +151,10 @@ class AskSection(Section):
 class AnnotateSection(Section):
     """Detector, mask model, binding and gates."""
 
-    NOT_IN_KEY = frozenset({"device", "batch_images", "shard_images", "weights_dir"})
+    # what concerns faces goes into the stage's key where they are compared, and only there
+    NOT_IN_KEY = frozenset(
+        {"device", "batch_images", "shard_images", "weights_dir", "faces", "face_weights", "face_sha256"}
+    )
 
     detector: str = "groundingdino"
     """groundingdino, hf-groundingdino, portable."""
@@ -188,6 +191,13 @@ class AnnotateSection(Section):
     """Least lead of the chosen candidate over the next."""
     references: Path | None = None
     """Folder of reference pictures, one sub-folder per entity with pictures and a names.json."""
+    faces: bool = False
+    """Compare faces with those of reference pictures. Face vectors are biometric data: read docs/ethics.md first."""
+    face_weights: str = ""
+    """File of a face network for OpenCV's FaceRecognizerSF (SFace in ONNX), absolute or in weights_dir; none comes with
+    the package."""
+    face_sha256: str = ""
+    """sha256 that this file must have; empty takes any."""
     marks: bool = False
     """Show the candidates as numbered marks to the vision model of [llm], as one more kind of evidence."""
     min_mask_score: float = Field(default=0.5, ge=0, le=1)
