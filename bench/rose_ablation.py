@@ -1,6 +1,7 @@
 """ROSE's ablation: the bare segmenter, IRAG, +TPE, +VPE, full, and with WebSense, in one run.
 
-    python -m bench.rose_ablation HOME [--segmenter portable]       over the snapshot of a finished `nest demo`
+    python -m bench.rose_ablation HOME [--segmenter portable]       over the snapshot of a finished `nest demo`, as
+                                                                    `nest score WINDOW --ablation portable` does
     python -m bench.rose_ablation --synthetic 12                    over scenes of the harder synthetic set
 
 Printed are gIoU, cIoU and accuracy with 95 % intervals per row, and seconds per module and sample. Both sets are made
@@ -14,7 +15,6 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from inference import predict
 from inference.benchmarks.base import Benchmark
 from inference.benchmarks.nest import load
 from inference.metrics.score import score
+from inference.report.ablation import ablation_table
+from inference.report.costs import costs_table, module_costs
+from inference.report.text import plain_table
 from inference.rose.ablation import ablation
 from inference.segmenters.deps import InferenceDeps
 from inference.segmenters.registry import make
@@ -62,16 +65,16 @@ def run(
             sys.stderr.write(f"{name}: {len(rows[name])} predictions\n")
         index.close()
     report = score(benchmark, rows, truths=truths)
-    for row in report.rows:
-        if not row.split and row.kind == "segmenter":
-            shown = "  ".join(f"{key} {_told(value)}" for key, value in sorted(row.figures.items()))
-            sys.stdout.write(f"{row.truth:12} {row.segmenter:24} units {row.units} failed {row.failed}  {shown}\n")
-    for name, timings in spent.items():
-        seconds: dict[str, float] = defaultdict(float)
-        for timing in timings:
-            seconds[timing.module] += timing.seconds
-        shown = ", ".join(f"{module} {total / len(items):.3f}" for module, total in sorted(seconds.items()))
-        sys.stdout.write(f"{name}: seconds per sample: {shown}\n")
+    for truth in report.truths:
+        table = ablation_table(report, truth.name)
+        if table is not None:
+            sys.stdout.write(f"against {truth.name}, {len(items)} samples\n{plain_table(table)}\n\n")
+    for comparison in report.comparisons:
+        if comparison.second == segmenter and comparison.metric == "giou":
+            shown = _told(comparison.difference)
+            sys.stdout.write(f"{comparison.truth}: {comparison.first} - {comparison.second}: gIoU {shown}\n")
+    spent_all = [cost for timings in spent.values() for cost in module_costs(timings, samples=len(items))]
+    sys.stdout.write(f"\n{plain_table(costs_table(spent_all))}\n")
 
 
 def _told(figure: Estimate) -> str:

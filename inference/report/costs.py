@@ -98,8 +98,11 @@ def costs_table(costs: Sequence[ModuleCost]) -> Table:
         )
         for cost in costs
     ]
-    note = "what was recorded before costs nothing; retrieval of several samples overlaps"
-    return Table("Seconds and cost per module and sample", columns, tuple(lines), (note,))
+    notes = (
+        "what was recorded before costs nothing, and neither does a model whose price is not in [llm.prices]",
+        "retrieval of several samples overlaps, so that seconds do not add up to the time of a run",
+    )
+    return Table("Seconds and cost per module and sample", columns, tuple(lines), notes)
 
 
 def write_costs(costs: Sequence[ModuleCost], folder: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from support.loopback import Reply, Request, Site
 
+from engine.core.errors import TransientError
 from engine.core.images import encode_jpeg, encode_png
 from engine.core.protocols import Fetched
 from engine.core.schema import Code
@@ -20,6 +22,7 @@ from engine.web.errors import FetchError
 from engine.web.search.engines import Brave, GoogleSearch, SearxNg
 from engine.web.search.guard import read_instant
 from engine.web.search.pages import ReadPage
+from engine.web.search.record import RecordedSearch
 from engine.web.search.registry import Combined
 from engine.web.search.wikimedia import Wikimedia, paragraphs
 
@@ -150,6 +153,27 @@ async def test_only_pages_that_may_be_known_come_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
+async def test_recorded_answers_are_given_again_when_the_service_is_gone(name: str, tmp_path: Path) -> None:
+    path, answer, make = PROVIDERS[name]
+    pages = Pages({**STORED, "https://a.example/p.jpg": encode_jpeg(np.full((20, 30, 3), 90, np.uint8))})
+    async with service(path, answer) as site:
+        provider = make(site.url(""), pages)
+        online = RecordedSearch(provider, tmp_path)
+        first = await online.text("who won", limit=5, until=UNTIL, blocked=[SOURCE])
+        (picture,) = await online.images("Ada Brook", limit=2)
+        await provider.close()
+        seen = len(site.seen)
+    offline = RecordedSearch(None, tmp_path, name=name, offline=True)
+    assert await offline.text("who won", limit=5, until=UNTIL, blocked=[SOURCE]) == first
+    (again,) = await offline.images("Ada Brook", limit=2)
+    assert np.array_equal(again.image, picture.image)
+    assert [hit.url for hit in first] == KEPT
+    assert seen == 2
+    with pytest.raises(TransientError, match=f"{name} was never asked"):
+        await offline.text("who lost", limit=5, until=UNTIL, blocked=[SOURCE])
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
 async def test_pictures_need_a_date_once_there_is_a_cutoff(name: str) -> None:
     path, answer, make = PROVIDERS[name]
     pages = Pages({"https://a.example/p.jpg": encode_jpeg(np.full((20, 30, 3), 90, np.uint8))})
@@ -170,7 +194,7 @@ HTML = (
 )
 
 
-async def test_wikipedia_is_read_as_of_the_cutoff() -> None:
+async def test_wikipedia_is_read_as_of_the_cutoff(tmp_path: Path) -> None:
     asked: list[dict[str, list[str]]] = []
     picture = encode_png(np.full((20, 30, 3), 90, np.uint8))
 
@@ -221,8 +245,9 @@ async def test_wikipedia_is_read_as_of_the_cutoff() -> None:
         host = site.url("")
         fetcher = Pages({f"https://upload.example/{name}.png": picture for name in ("Ada", "Old", "Late")})
         wiki = Wikimedia(fetcher=fetcher, agent="tests (a@b.example)", wikipedia=host, wikidata=host, commons=host)
-        hits = await wiki.text("tidal gate", limit=2, until=UNTIL, blocked=[f"{host}/wiki/Own_page"])
-        pictures = await wiki.images("Ada Brook", limit=3, until=UNTIL)
+        online, own = RecordedSearch(wiki, tmp_path), [f"{host}/wiki/Own_page"]
+        hits = await online.text("tidal gate", limit=2, until=UNTIL, blocked=own)
+        pictures = await online.images("Ada Brook", limit=3, until=UNTIL)
         await wiki.close()
         agents = {request.headers["user-agent"] for request in site.seen}
     assert [(hit.title, hit.published) for hit in hits] == [("Ada Brook", datetime(2026, 3, 8, 23, 59, 59, tzinfo=UTC))]
@@ -232,6 +257,10 @@ async def test_wikipedia_is_read_as_of_the_cutoff() -> None:
     assert [query["oldid"] for query in asked if query["action"] == ["parse"]] == [["77"]]
     assert [hit.url.rsplit("/", 1)[1] for hit in pictures] == ["Ada.png", "Old.png"]
     assert agents == {"tests (a@b.example)"}
+    offline = RecordedSearch(None, tmp_path, name="wikipedia", offline=True)
+    assert await offline.text("tidal gate", limit=2, until=UNTIL, blocked=own) == hits
+    again = await offline.images("Ada Brook", limit=3, until=UNTIL)
+    assert [hit.url for hit in again] == [hit.url for hit in pictures]
 
 
 def test_paragraphs_of_broken_html() -> None:
