@@ -106,7 +106,10 @@ def report(
     every: Annotated[bool, typer.Option("--all", help="Write the leaderboard over all scored windows.")] = False,
     anchors: Annotated[
         list[str] | None,
-        typer.Option("--anchor", help="A frozen segmenter that scores every window; may be given again."),
+        typer.Option(
+            "--anchor",
+            help="A frozen segmenter that scores every window; may be given again. Default: [score] anchors.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the leaderboard; default: <home>/leaderboard.")
@@ -120,12 +123,14 @@ def report(
     settings = config_of(config)
     if every:
         from engine.core.store import Home
+        from flows.compare import read_shifts
         from inference.report.leaderboard import write_leaderboard
 
         home = Home(settings.home)
         found = stage.latest_reports(home)
         target = out or home.root / "leaderboard"
-        write_leaderboard(found, target, anchors=tuple(anchors or ()))
+        shifts = {shift.window: shift.sentence() for shift in read_shifts(settings.home)}
+        write_leaderboard(found, target, anchors=tuple(anchors or settings.score.anchors), shifts=shifts)
         if as_json:
             print_json({"windows": [item.window for item in found], "folder": str(target)})
         else:

@@ -39,13 +39,15 @@ def write_leaderboard(
     anchors: Sequence[str] = (),
     retired: Mapping[str, str] | None = None,
     knowledge: Mapping[str, str] | None = None,
+    shifts: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Board:
     """Write the leaderboard of all windows' reports into `folder`.
 
     `anchors` are frozen segmenters that score every window, `retired` says of segmenters why they score no more,
-    `knowledge` gives cut-offs (YYYY-MM-DD) that the reports do not have. Raises `ConfigError` where there is nothing
-    to show or reports do not go together.
+    `knowledge` gives cut-offs (YYYY-MM-DD) that the reports do not have, `shifts` says of windows by how much a change
+    of the pipeline alone moved the scores there. Raises `ConfigError` where there is nothing to show or reports do not
+    go together.
     """
     ordered = by_window(reports)
     if not ordered:
@@ -74,9 +76,15 @@ def write_leaderboard(
         ),
     )
     tables = [table for table in (windows, change, later) if table.lines]
-    notes = _notes(ordered, anchors, gone)
+    notes = [
+        *_notes(ordered, anchors, gone),
+        *(f"change of the pipeline, {told}" for _, told in sorted((shifts or {}).items())),
+    ]
     board = Board(folder / "leaderboard.json", folder / "leaderboard.md", folder / "leaderboard.html", tuple(found))
-    write_atomic(board.json, (canonical_json(_plain(ordered, names, gone, known, found)) + "\n").encode())
+    write_atomic(
+        board.json,
+        (canonical_json({**_plain(ordered, names, gone, known, found), "shifts": dict(shifts or {})}) + "\n").encode(),
+    )
     parts = ["# Scores by window", *(f"\n- {note}" for note in notes)]
     parts += [f"\n## {table.title}\n\n{markdown_table(table)}" for table in tables]
     write_atomic(board.markdown, ("\n".join(parts) + "\n").encode())
