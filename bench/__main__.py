@@ -15,6 +15,8 @@ PARTS: dict[str, list[str]] = {
     "ask": ["--items", "1000"],
     "annotate": [],
     "annotate_shards": ["--images", "120", "--shard-images", "12"],
+    "prefect_overhead": ["--images", "400"],
+    "fan_out": [],
     "snapshot": ["--rows", "500"],
     "rose_running": ["400"],
     "score": ["--samples", "600", "--many", "20000"],

@@ -22,16 +22,21 @@ END_WITHIN_S = 30.0
 def do_here(lines: Sequence[Line], how: How) -> None:
     """One window after the other in this process."""
     from flows.commands.pipeline import run_flow
+    from flows.embedded.start import prefect
 
-    for line in lines:
-        console.say(f"backfill: window {line.label}")
-        try:
-            run_flow(line.run, config=how.config, overrides=how.overrides or {})
-        except NestError as error:
-            settle(line, error)
-            console.say(f"  {line.detail}")
-        else:
-            settle(line)
+    if not lines:
+        return
+    # one server for all: prefect keeps the first address that it was imported with
+    with prefect(lines[0].run.home.root):
+        for line in lines:
+            console.say(f"backfill: window {line.label}")
+            try:
+                run_flow(line.run, config=how.config, overrides=how.overrides or {})
+            except NestError as error:
+                settle(line, error)
+                console.say(f"  {line.detail}")
+            else:
+                settle(line)
 
 
 def do_parallel(lines: Sequence[Line], how: How) -> None:

@@ -103,18 +103,11 @@ class PrefectServer:
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def worker(self, pool: str, *, limit: int = 1, number: int = 0) -> subprocess.Popen[bytes]:
-        return self._start(
-            f"worker-{pool}-{number}",
-            "worker",
-            "start",
-            "--pool",
-            pool,
-            "--limit",
-            str(limit),
-            "--name",
-            f"{pool}-{number}",
-        )
+    def worker(self, pool: str, *, limit: int = 1, number: int = 0, queue: str = "") -> subprocess.Popen[bytes]:
+        """A worker of a pool; with `queue` it looks at that queue alone."""
+        name = f"{pool}-{number}"
+        words = ["worker", "start", "--pool", pool, "--limit", str(limit), "--name", name]
+        return self._start(f"worker-{name}", *words, *(["--work-queue", queue] if queue else []))
 
     def deploy(self) -> None:
         """The pools, the low-priority queue and the project's deployments, as docs/operation.md says."""
