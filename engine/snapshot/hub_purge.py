@@ -122,8 +122,12 @@ def purge_repository(
     squashed = not _pull_requests(api, repo, sleep) and _squash(api, repo, clean, manifest, remote, done, sleep)
     if not squashed:
         tags = {*remote.tags, manifest.revision}
+        stays = {name: head_folder / name for name in HUB_FILES - {".gitattributes"} if (head_folder / name).is_file()}
         done.rebuilt = _try(
-            f"building {repo} anew", lambda: rebuild(api, repo, clean, manifest, tags=tags, sleep=sleep), done, sleep
+            f"building {repo} anew",
+            lambda: rebuild(api, repo, clean, manifest, tags=tags, beside=stays, sleep=sleep),
+            done,
+            sleep,
         )
     now = patiently(f"reading {repo}", lambda: read_remote(api, repo), sleep=sleep)
     if now is None:
@@ -288,7 +292,8 @@ def _look_again(
             there = read_remote(api, repo, name)
             if there is None or differences(clean, manifest, there):
                 wrong.append(f"{repo}@{name} still serves other files")
-        if len(list(api.list_repo_commits(repo, repo_type="dataset"))) > 1:
+        # a repository that was built anew begins with the Hub's own commit, which holds no data
+        if len(list(api.list_repo_commits(repo, repo_type="dataset"))) > (2 if done.rebuilt else 1):
             wrong.append(f"{repo} still has its history")
         stale = _stale_large(api, repo)
         return wrong + ([f"{repo} still stores {len(stale)} old large files"] if stale else [])

@@ -44,7 +44,10 @@ class Reads:
                 {"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": oid} for name, oid in sorted(refs.items())
             ]
 
-        return json_answer({"branches": told("heads", repo.branches), "tags": told("tags", repo.tags), "converts": []})
+        found = {"branches": told("heads", repo.branches), "tags": told("tags", repo.tags), "converts": []}
+        if self.query.get("include_prs"):
+            found["pullRequests"] = told("pr", repo.pulls)
+        return json_answer(found)
 
     def _commits(self, body: bytes) -> Any:
         keys = ("oid", "title", "message", "date")

@@ -55,13 +55,15 @@ class Commit:
 
 @dataclass
 class Repo:
-    """One dataset repository. `large` holds every large file that was ever uploaded and not deleted for good."""
+    """One dataset repository. `large` holds every large file that was ever uploaded and not deleted for good, `pulls`
+    the heads of pull requests by number, which nobody can delete."""
 
     name: str
     private: bool = False
     commits: dict[str, Commit] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    pulls: dict[str, str] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
     large: dict[str, bytes] = field(default_factory=dict)
     created: str = field(default_factory=stamp)
@@ -86,9 +88,9 @@ class Repo:
         return found[0] if len(name) >= 7 and len(found) == 1 else None
 
     def reachable(self) -> set[str]:
-        """Commits that some branch or tag leads to; the Hub serves no others."""
+        """Commits that some branch, tag or pull request leads to; the Hub serves no others."""
         found: set[str] = set()
-        for tip in (*self.branches.values(), *self.tags.values()):
+        for tip in (*self.branches.values(), *self.tags.values(), *self.pulls.values()):
             oid: str | None = tip
             while oid and oid not in found:
                 found.add(oid)

@@ -5,12 +5,13 @@ from engine.core.store.files import committed_directory, sha256_bytes, sha256_fi
 from engine.core.store.home import Home
 from engine.core.store.lock import held, locked
 from engine.core.store.stages import StageDir, read_jsonl, stage_key
-from engine.core.store.writers import register_writer
+from engine.core.store.writers import alone, register_writer
 
 __all__ = [
     "BlobStore",
     "Home",
     "StageDir",
+    "alone",
     "committed_directory",
     "held",
     "locked",

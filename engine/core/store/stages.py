@@ -9,8 +9,10 @@ outside every digest.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,14 @@ from typing import Any, TypeVar
 
 from engine.core.errors import RefusedError, TerminalError
 from engine.core.schema import FunnelStep, Record, Rejected, canonical_json
-from engine.core.store.files import committed_directory, sha256_bytes, sha256_file, sweep, write_atomic
+from engine.core.store.files import (
+    committed_directory,
+    sha256_bytes,
+    sha256_file,
+    sweep,
+    write_atomic,
+    write_atomic_parts,
+)
 from engine.core.store.lock import held, locked
 
 R = TypeVar("R", bound=Record)
@@ -154,29 +163,48 @@ class StageDir:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Finish the stage. Items are sorted by id, so that the order of work does not show."""
-        ordered = sorted(items, key=_identity)
         refused = sorted(rejected, key=lambda item: (item.item, item.code.value, item.detail))
-        counts: dict[str, int] = {}
-        for item in refused:
-            counts[item.code.value] = counts.get(item.code.value, 0) + 1
-        step = FunnelStep(stage=stage, found=found, kept=len(ordered), rejected=counts)
-        data = _jsonl(ordered)
-        lost = _jsonl(refused)
-        write_atomic(self.path / DATA, data)
-        write_atomic(self.path / REJECTED, lost)
+        self.commit_sorted(sorted(items, key=_identity), refused, stage=stage, found=found, run=run, extra=extra)
+
+    def commit_sorted(
+        self,
+        items: Iterable[Record],
+        rejected: Iterable[Rejected],
+        *,
+        stage: str,
+        found: int,
+        run: Mapping[str, Any] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Finish the stage with records that come in order (items by id, rejects by item, code and detail), one at a
+        time: the same bytes as `commit` in the memory of one record."""
+        counts: Counter[str] = Counter()
+
+        def counted() -> Iterator[Rejected]:
+            for item in rejected:
+                counts[item.code.value] += 1
+                yield item
+
+        data, kept = _stream_jsonl(self.path / DATA, items)
+        lost, _ = _stream_jsonl(self.path / REJECTED, counted())
+        step = FunnelStep(stage=stage, found=found, kept=kept, rejected=dict(counts))
         write_atomic(self.path / RUN, canonical_json(dict(run or {})).encode())
         manifest = {
             "stage": stage,
             "key": self.path.name,
-            "files": {DATA: sha256_bytes(data), REJECTED: sha256_bytes(lost)},
+            "files": {DATA: data, REJECTED: lost},
             "funnel": step.model_dump(mode="json"),
             **dict(extra or {}),
         }
         write_atomic(self.path / MANIFEST, canonical_json(manifest).encode())
 
     def check(self) -> None:
-        """Raise `TerminalError` if a data file does not match the manifest."""
-        for name, digest in self.manifest()["files"].items():
+        """Raise `TerminalError` if a data file does not match the manifest.
+
+        What a takedown removed from a file is noted there as its digest since ("purged"): keys stay as they were.
+        """
+        told = self.manifest()
+        for name, digest in {**told["files"], **told.get("purged", {})}.items():
             if not (self.path / name).is_file() or sha256_file(self.path / name) != digest:
                 raise TerminalError(f"{self.path / name} differs from its manifest: remove {self.path} and run again")
 
@@ -212,8 +240,21 @@ def _identity(record: Record) -> str:
     return str(getattr(record, "id", "") or getattr(record, "sample_id", "") or record.line())
 
 
-def _jsonl(records: Iterable[Record]) -> bytes:
-    return "".join(record.line() + "\n" for record in records).encode()
+def _stream_jsonl(path: Path, records: Iterable[Record]) -> tuple[str, int]:
+    """Write records one by one; digest and count of what was written."""
+    digest = hashlib.sha256()
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for record in records:
+            line = record.line().encode() + b"\n"
+            digest.update(line)
+            count += 1
+            yield line
+
+    write_atomic_parts(path, lines())
+    return digest.hexdigest(), count
 
 
 def _write_jsonl(path: Path, records: Iterable[Record]) -> int:

@@ -10,9 +10,11 @@ import atexit
 import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from engine.core.store.files import sweep
+from engine.core.errors import BusyError
+from engine.core.store.files import disk_error, sweep
 
 LOCK = ".writers.lock"
 MARK = ".writing"
@@ -47,6 +49,27 @@ def register_writer(home: Path) -> int:
     _held[home] = fd
     atexit.register(leave, home)
     return swept
+
+
+@contextlib.contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Hold a home for the body, so that no process begins to write into it. Raises `BusyError` while one does."""
+    own = _held.get(home.absolute())
+    try:
+        fd = os.open(home / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644) if own is None else own
+    except OSError as error:
+        raise disk_error(home / LOCK, error) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BusyError(f"{home} is being written by another process: wait for it") from None
+        yield
+    finally:
+        if own is None:
+            os.close(fd)
+        else:
+            fcntl.flock(own, fcntl.LOCK_SH)
 
 
 def leave(home: Path) -> None:
