@@ -1,25 +1,60 @@
 """The whole-window step: articles that are there twice, stories told by several publishers, photos met again.
 
-Reducing what was reduced before changes nothing, and two halves of a week reduced together give the week.
+`reduce` does it for articles in memory. A window that is larger goes through the same three steps one article at a
+time: `card_of` each, `plan` with the cards, `settle` those that stay. Reducing what was reduced before changes
+nothing, and two halves of a week reduced together give the week.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-
-import numpy as np
 
 from engine.core.config import CollectSection
 from engine.core.schema import Article, Code, ImageRef, Rejected, Stage
-from engine.news.stories import clusters, pairs_of
+from engine.news.photogroups import Photo, PhotoGroups, group_photos, photo_of
+from engine.news.stories import Sketch, clusters, pairs_of, sketch_of
 
-#: Photos whose hashes differ in more bits than one photo's may, but in no more than this, are told as near matches:
-#: a tighter crop, a bar at the foot. Photos taken at random differ in 32 of 64 bits, and in 16 once in 30,000 pairs.
-NEAR_MATCH_BITS = 16
 NEAR_MATCH = "near match: "
-#: Hashes compared at a time with all others; 512 by 10,000 are 40 MB.
-BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is remembered of an article while all are gone through. `told` counts its captioned photos, `digest` is of
+    the whole record: the same address with the same record is no loss."""
+
+    id: str
+    url: str
+    source: str
+    published: datetime
+    told: int
+    digest: bytes
+    sketch: Sketch
+    photos: tuple[Photo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`stories` holds the positions of the articles that stay, with their story's label."""
+
+    stories: dict[int, str]
+    lost: tuple[Rejected, ...]
+    photos: PhotoGroups
+
+
+def card_of(article: Article) -> Card:
+    return Card(
+        id=article.id,
+        url=article.url,
+        source=article.source,
+        published=article.published_at or datetime.max.replace(tzinfo=UTC),
+        told=sum(bool(image.caption) for image in article.images),
+        digest=hashlib.sha256(article.line().encode()).digest(),
+        sketch=sketch_of(article.text),
+        photos=tuple(photo_of(image) for image in article.images),
+    )
 
 
 def reduce(articles: Sequence[Article], config: CollectSection) -> list[Article | Rejected]:
@@ -28,35 +63,55 @@ def reduce(articles: Sequence[Article], config: CollectSection) -> list[Article 
     Of duplicates the earliest stays, then the one with more captioned photos. One photo in several stories stays in
     all of them, as one file: the largest (a story is no duplicate because of its picture).
     """
-    ordered = sorted(articles, key=_rank)
-    unique: dict[str, Article] = {}
+    found = plan([card_of(article) for article in articles], lambda index: articles[index].text, config)
+    done = [settle(articles[index], label, found) for index, label in found.stories.items()]
+    return [*sorted(done, key=lambda article: article.id), *found.lost]
+
+
+def plan(cards: Sequence[Card], text_of: Callable[[int], str], config: CollectSection) -> Plan:
+    """Decide what stays. `text_of` gives the text of the article at a position; it is asked for few of them."""
+    order = sorted(range(len(cards)), key=lambda index: _rank(cards[index]))
+    first: dict[str, int] = {}
     lost: list[Rejected] = []
-    for article in ordered:
-        first = unique.setdefault(article.id, article)
-        if first is not article and first != article:
-            lost.append(_lost(article, Code.DUPLICATE_URL, f"the same address as {first.url}"))
-    kept = list(unique.values())
-    same, story = pairs_of(kept)
-    first_of = _leaders(len(kept), same)
-    survivors = [index for index in range(len(kept)) if first_of[index] == index]
-    place = {index: position for position, index in enumerate(survivors)}
-    labels = clusters(len(survivors), [(place[a], place[b]) for a, b in story if a in place and b in place])
-    told = [kept[index] for index in survivors]
-    names = _story_names(told, labels)
-    told = [article.model_copy(update={"story": names[labels[index]]}) for index, article in enumerate(told)]
-    for index, article in enumerate(kept):
-        if index not in place:
-            lost.append(_lost(article, Code.DUPLICATE_STORY, f"the same text as {kept[first_of[index]].url}"))
-    done = _with_near_matches(_one_file_per_photo(told, bits=config.near_duplicate_bits), config.near_duplicate_bits)
-    return [
-        *sorted(done, key=lambda a: a.id),
-        *sorted(lost, key=lambda item: (item.item, item.code.value, item.detail)),
+    for index in order:
+        card = cards[index]
+        kept = first.setdefault(card.id, index)
+        if kept != index and cards[kept].digest != card.digest:
+            lost.append(_lost(card, Code.DUPLICATE_URL, f"the same address as {cards[kept].url}"))
+    unique = list(first.values())
+    same, story = pairs_of([cards[index].sketch for index in unique], lambda position: text_of(unique[position]))
+    leader = _leaders(len(unique), same)
+    staying = [position for position in range(len(unique)) if leader[position] == position]
+    place = {position: number for number, position in enumerate(staying)}
+    labels = clusters(len(staying), [(place[a], place[b]) for a, b in story if a in place and b in place])
+    names: dict[int, str] = {}
+    for number, label in enumerate(labels):
+        own = cards[unique[staying[number]]].id
+        names[label] = min(names.get(label, own), own)
+    for position, index in enumerate(unique):
+        if position not in place:
+            told = f"the same text as {cards[unique[leader[position]]].url}"
+            lost.append(_lost(cards[index], Code.DUPLICATE_STORY, told))
+    stories = {unique[position]: names[labels[number]] for number, position in enumerate(staying)}
+    photos = (photo for index in stories for photo in cards[index].photos)
+    groups = group_photos(photos, bits=config.near_duplicate_bits)
+    return Plan(stories, tuple(sorted(lost, key=lambda item: (item.item, item.code.value, item.detail))), groups)
+
+
+def settle(article: Article, label: str, found: Plan) -> Article:
+    """An article that stays, with its story's label, the largest files of its photos, and notes of near matches."""
+    images = tuple(_repointed(image, found.photos.best[image.sha256]) for image in article.images)
+    notes = [note for note in article.notes if not note.startswith(NEAR_MATCH)]
+    notes += [
+        f"{NEAR_MATCH}{image.url} is like {url} ({apart} of 64 bits differ)"
+        for image in images
+        for url, apart in found.photos.near.get(image.sha256, ())
     ]
+    return article.model_copy(update={"story": label, "images": images, "notes": tuple(notes)})
 
 
-def _rank(article: Article) -> tuple[datetime, int, str, str]:
-    told = sum(bool(image.caption) for image in article.images)
-    return article.published_at or datetime.max.replace(tzinfo=UTC), -told, article.id, article.url
+def _rank(card: Card) -> tuple[datetime, int, str, str]:
+    return card.published, -card.told, card.id, card.url
 
 
 def _leaders(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -73,86 +128,13 @@ def _leaders(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     return leader
 
 
-def _lost(article: Article, code: Code, detail: str) -> Rejected:
-    return Rejected(item=article.url, stage=Stage.COLLECT, code=code, detail=detail, source=article.source)
+def _lost(card: Card, code: Code, detail: str) -> Rejected:
+    return Rejected(item=card.url, stage=Stage.COLLECT, code=code, detail=detail, source=card.source)
 
 
-def _story_names(articles: Sequence[Article], labels: Sequence[int]) -> dict[int, str]:
-    names: dict[int, str] = {}
-    for index, label in enumerate(labels):
-        names[label] = min(names.get(label, articles[index].id), articles[index].id)
-    return names
-
-
-def _one_file_per_photo(articles: Sequence[Article], *, bits: int) -> list[Article]:
-    """Let every copy of a photo point to its largest file; captions stay each story's own."""
-    photos: dict[str, ImageRef] = {}
-    for article in articles:
-        for image in article.images:
-            photos.setdefault(image.sha256, image)
-    files = sorted(photos.values(), key=lambda image: image.sha256)
-    pairs = _near_pairs([image.phash for image in files], bits=bits)
-    groups = clusters(len(files), pairs)
-    best: dict[int, ImageRef] = {}
-    for index, group in enumerate(groups):
-        image, old = files[index], best.get(group)
-        if old is None or (image.width * image.height, old.sha256) > (old.width * old.height, image.sha256):
-            best[group] = image
-    place = {image.sha256: best[groups[index]] for index, image in enumerate(files)}
-    return [article.model_copy(update={"images": _repoint(article.images, place)}) for article in articles]
-
-
-def _repoint(images: tuple[ImageRef, ...], place: dict[str, ImageRef]) -> tuple[ImageRef, ...]:
-    done = []
-    for image in images:
-        file = place[image.sha256]
-        if file.sha256 != image.sha256:
-            image = image.model_copy(
-                update={
-                    "sha256": file.sha256,
-                    "ext": file.ext,
-                    "width": file.width,
-                    "height": file.height,
-                    "phash": file.phash,
-                }
-            )
-        done.append(image)
-    return tuple(done)
-
-
-def _with_near_matches(articles: Sequence[Article], bits: int) -> list[Article]:
-    """A note for each photo that is nearly another one: nothing is joined, but whoever looks can tell."""
-    found = [(number, image) for number, article in enumerate(articles) for image in article.images]
-    photos = {image.sha256: image for _, image in found}
-    files = sorted(photos.values(), key=lambda image: image.sha256)
-    near: dict[str, list[tuple[str, int]]] = {}
-    if bits < NEAR_MATCH_BITS:
-        hashes = [image.phash for image in files]
-        for a, b in _near_pairs(hashes, bits=NEAR_MATCH_BITS):
-            apart = (int(hashes[a], 16) ^ int(hashes[b], 16)).bit_count()
-            if apart > bits:
-                near.setdefault(files[a].sha256, []).append((files[b].url, apart))
-                near.setdefault(files[b].sha256, []).append((files[a].url, apart))
-    done = []
-    for article in articles:
-        notes = [note for note in article.notes if not note.startswith(NEAR_MATCH)]
-        notes += [
-            f"{NEAR_MATCH}{image.url} is like {url} ({apart} of 64 bits differ)"
-            for image in article.images
-            for url, apart in sorted(near.get(image.sha256, []))
-        ]
-        done.append(article.model_copy(update={"notes": tuple(notes)}) if tuple(notes) != article.notes else article)
-    return done
-
-
-def _near_pairs(hashes: Sequence[str], *, bits: int) -> list[tuple[int, int]]:
-    """Pairs of hashes that differ in at most `bits` bits, by position."""
-    values = np.array([int(value, 16) for value in hashes], dtype=np.uint64)
-    pairs: list[tuple[int, int]] = []
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        apart = np.bitwise_count(block[:, None] ^ values[None, start:])
-        rows, columns = np.nonzero(apart <= bits)
-        later = columns > rows
-        pairs += [(start + int(a), start + int(b)) for a, b in zip(rows[later], columns[later], strict=True)]
-    return pairs
+def _repointed(image: ImageRef, file: Photo) -> ImageRef:
+    """The same picture of a story, as the largest file; address and words stay the story's own."""
+    if file.sha256 == image.sha256:
+        return image
+    told = {name: getattr(file, name) for name in ("sha256", "ext", "width", "height", "phash")}
+    return image.model_copy(update=told)

@@ -1,15 +1,18 @@
 """The same story told by several publishers: MinHash finds candidates, exact word runs decide.
 
 Two thresholds: texts that are mostly one (an agency's report on two sites) are duplicates, texts that share a good
-part belong to one story and get one `story` label.
+part belong to one story and get one `story` label. Only sketches of half a kilobyte are held; a text is asked for
+again where two sketches are near.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from engine.core.schema import Article
+import numpy as np
+from numpy.typing import NDArray
 
 RUN_WORDS = 4
 #: Share of word runs in common (Jaccard) from which two texts are one; agencies' reports are cut and reworded a bit.
@@ -19,6 +22,10 @@ SAME_PART = 0.8
 SAME_STORY = 0.2
 _PERMUTATIONS = 128
 _SEED = 1
+#: Texts whose word runs are held while pairs are compared; candidates of one story lie together.
+_HELD_TEXTS = 256
+
+Sketch = NDArray[np.uint32]
 
 
 def word_runs(text: str) -> frozenset[str]:
@@ -29,34 +36,54 @@ def word_runs(text: str) -> frozenset[str]:
     return frozenset(" ".join(words[i : i + RUN_WORDS]) for i in range(len(words) - RUN_WORDS + 1))
 
 
-def pairs_of(articles: Sequence[Article]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """(pairs that are one text, pairs of one story), as indexes; the first list is part of the second."""
-    from datasketch import MinHash, MinHashLSH
+def sketch_of(text: str) -> Sketch:
+    """MinHash values of a text's word runs, 128 numbers of 32 bits."""
+    from datasketch import MinHash
 
-    lsh = MinHashLSH(threshold=SAME_STORY, num_perm=_PERMUTATIONS)
-    hashes = []
-    for index, article in enumerate(articles):
-        sketch = MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
-        sketch.update_batch([run.encode() for run in sorted(word_runs(article.text))])
-        lsh.insert(index, sketch, check_duplication=False)
-        hashes.append(sketch)
+    sketch = MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
+    sketch.update_batch([run.encode() for run in sorted(word_runs(text))])
+    return np.asarray(sketch.hashvalues, dtype=np.uint32)
+
+
+def pairs_of(
+    sketches: Sequence[Sketch], text_of: Callable[[int], str]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(pairs that are one text, pairs of one story), as indexes; the first list is part of the second."""
+    runs = lru_cache(maxsize=_HELD_TEXTS)(lambda index: word_runs(text_of(index)))
     same: list[tuple[int, int]] = []
     story: list[tuple[int, int]] = []
-    for index, sketch in enumerate(hashes):
-        candidates = sorted(other for other in lsh.query(sketch) if other > index)
-        mine = word_runs(articles[index].text) if candidates else frozenset()
-        for other in candidates:
-            theirs = word_runs(articles[other].text)
-            shared = len(mine & theirs)
-            if not shared:
-                continue
-            jaccard = shared / len(mine | theirs)
-            part = shared / min(len(mine), len(theirs))
-            if jaccard >= SAME_TEXT or (part >= SAME_PART and shared >= 30):
-                same.append((index, other))
-            if jaccard >= SAME_STORY or part >= SAME_PART:
-                story.append((index, other))
+    for index, other in _candidates(sketches):
+        mine, theirs = runs(index), runs(other)
+        shared = len(mine & theirs)
+        if not shared:
+            continue
+        jaccard = shared / len(mine | theirs)
+        part = shared / min(len(mine), len(theirs))
+        if jaccard >= SAME_TEXT or (part >= SAME_PART and shared >= 30):
+            same.append((index, other))
+        if jaccard >= SAME_STORY or part >= SAME_PART:
+            story.append((index, other))
     return same, story
+
+
+def _candidates(sketches: Sequence[Sketch]) -> list[tuple[int, int]]:
+    """Pairs whose sketches are equal in at least one band. Bands are chosen by datasketch for the lower threshold, and
+    gone through one at a time, since an index of all of them would take more memory than the sketches."""
+    from datasketch import MinHashLSH
+
+    if len(sketches) < 2:
+        return []
+    shape = MinHashLSH(threshold=SAME_STORY, num_perm=_PERMUTATIONS)
+    values = np.stack(sketches)
+    pairs: set[tuple[int, int]] = set()
+    for band in range(shape.b):
+        part = values[:, band * shape.r : (band + 1) * shape.r]
+        buckets: dict[bytes, list[int]] = {}
+        for index, row in enumerate(part):
+            buckets.setdefault(row.tobytes(), []).append(index)
+        for bucket in buckets.values():
+            pairs.update((a, b) for position, a in enumerate(bucket) for b in bucket[position + 1 :])
+    return sorted(pairs)
 
 
 def clusters(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:

@@ -8,11 +8,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine.core.errors import ConfigError
-from engine.core.schema import Article, FunnelStep, Link
+from engine.core.schema import Article, FunnelStep, Link, Rejected
 from engine.core.store import StageDir, register_writer, stage_key
+from engine.core.store.stages import DATA, REJECTED
 from flows import console
 from flows.run import Run
 from flows.stages.base import Done, batches, clock, done, split
+from flows.stages.lines import Lines
 
 if TYPE_CHECKING:
     from engine.news.losses import Publisher
@@ -58,25 +60,51 @@ async def _collect(run: Run, where: StageDir) -> None:
     async with news_deps(run) as deps:
         if not found.finished:
             results = await find.find(run.window, run.config.source, run.config.collect, deps=deps)
-            links, lost = split(results, Link)
+            kept_links, lost = split(results, Link)
             if run.config.collect.limit is not None:
-                links = links[: run.config.collect.limit]
-            found.commit(links, lost, stage="find", found=len(links) + len(lost), run=clock(started))
-        links = found.read(Link)
-        shards = batches(links, SHARD_LINKS)
+                kept_links = kept_links[: run.config.collect.limit]
+            found.commit(kept_links, lost, stage="find", found=len(kept_links) + len(lost), run=clock(started))
+            del results, kept_links, lost
+        links = Lines(Link)
+        shards = batches([position for position, _ in links.add(found.path / DATA)], SHARD_LINKS)
         missing = [index for index in range(len(shards)) if not where.shard_done(index)]
-        with console.bar("collect", len(links)) as bar:
-            bar.step(len(links) - sum(len(shards[index]) for index in missing))
+        with console.bar("collect", sum(map(len, shards))) as bar:
+            bar.step(sum(len(shard) for index, shard in enumerate(shards) if index not in set(missing)))
             for index in missing:
                 began = time.monotonic()
-                results2 = await collect.run(shards[index], run.config.collect, window=run.window, deps=deps)
+                shard = [links.read(position) for position in shards[index]]
+                results2 = await collect.run(shard, run.config.collect, window=run.window, deps=deps)
                 kept, lost = split(results2, Article)
                 where.commit_shard(index, kept, lost, run=clock(began))
-                bar.step(len(shards[index]))
-    articles, rejected = where.read_shards(Article, len(shards))
-    reduced = collect.reduce(articles, run.config.collect)
-    kept, dropped = split(reduced, Article)
-    where.commit(kept, [*found.rejected(), *rejected, *dropped], stage="collect", found=len(links), run=clock(started))
+                bar.step(len(shard))
+    _finish(run, where, found, len(shards), started=started)
+
+
+def _finish(run: Run, where: StageDir, found: StageDir, shards: int, *, started: float) -> None:
+    """The whole-window step over the shards' articles, each read when it is needed: memory holds a card of each."""
+    from engine.news.duplicates import card_of, plan, settle
+
+    articles, refused = Lines(Article), Lines(Rejected)
+    folders = [where.shard(index) for index in range(shards)]
+    cards = [card_of(article) for folder in folders for _, article in articles.add(folder / DATA)]
+    decided = plan(cards, lambda position: articles.read(position).text, run.config.collect)
+    losses = [
+        (item.item, item.code.value, item.detail, position)
+        for folder in (found.path, *folders)
+        for position, item in refused.add(folder / REJECTED)
+    ]
+    own = {len(losses) + number: item for number, item in enumerate(decided.lost)}
+    losses += [(item.item, item.code.value, item.detail, position) for position, item in own.items()]
+    losses.sort(key=lambda loss: loss[:3])
+    staying = [(index, decided.stories[index]) for _, index in sorted((cards[i].id, i) for i in decided.stories)]
+    del cards
+    where.commit_sorted(
+        (settle(articles.read(position), label, decided) for position, label in staying),
+        (own[position] if position in own else refused.read(position) for *_, position in losses),
+        stage="collect",
+        found=found.funnel().kept,
+        run=clock(started),
+    )
 
 
 def publishers(where: StageDir) -> list[Publisher]:

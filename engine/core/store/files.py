@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,18 +36,26 @@ def fsync_dir(path: Path) -> None:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file by a temporary neighbour, fsync and rename. Raises `TerminalError` where the disk says no."""
+    write_atomic_parts(path, (data,))
+
+
+def write_atomic_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """The same for a file that comes in parts; where making a part fails, nothing is left."""
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as handle:
-            handle.write(data)
+            for part in parts:
+                handle.write(part)
             handle.flush()
             os.fsync(handle.fileno())
         temporary.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise disk_error(path, error) from error
+        if isinstance(error, OSError):
+            raise disk_error(path, error) from error
+        raise
 
 
 def disk_error(path: Path, error: OSError) -> TerminalError:
