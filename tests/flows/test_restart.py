@@ -77,3 +77,26 @@ def test_only_what_a_setting_touches_runs_again(undisturbed: Week, tmp_path: Pat
         kept = list((week.home / "snapshots" / ".superseded").glob(f"{NAME}.r1"))
         assert len(kept) == 1
         assert '"revision":"r2"' in (week.home / "snapshots" / NAME / "snapshot.json").read_text()
+
+
+def test_another_version_of_a_stage_makes_it_and_what_follows_anew(
+    undisturbed: Week, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier version finished stays as it is, and is found again when that version comes back."""
+    from engine.core.config import load_config
+    from flows.plan import states
+    from flows.run import run_for
+
+    run = run_for(load_config(undisturbed.folder / "nest.toml", environ={}), WINDOW)
+
+    def finished() -> dict[str, bool]:
+        return {state.stage: state.finished for state in states(run)}
+
+    before = finished()
+    assert before["snapshot"]
+    monkeypatch.setattr("engine.questions.ask.VERSION", "of-another-day")
+    told = finished()
+    assert told["collect"]
+    assert not any(told[stage] for stage in ("ask", "annotate", "snapshot"))
+    monkeypatch.undo()
+    assert finished() == before
