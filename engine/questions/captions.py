@@ -57,6 +57,19 @@ def read_caption(caption: str, *, text: str = "") -> tuple[Entity, ...]:
     return _number_list(found, plain, listing)
 
 
+def may_be_pictured(name: str, caption: str) -> bool:
+    """Whether nothing around a person's name says that they are not in the picture: a thing of theirs, a place or a
+    prize that is called after them, who took the picture."""
+    plain = without_credit(level(caption))
+    match = re.search(rf"(?<![\w-]){re.escape(level(name))}(?![\w-])", plain)
+    if match is None or re.match(r"['’]s\b|['’](?=\s)", plain[match.end() :]):
+        return False
+    if re.match(r"\s+(?:" + "|".join(sorted(NOT_A_PERSON)) + r")\b", plain[match.end() :], re.I):
+        return False
+    before = _last_words(plain[: match.start()], 1)
+    return not before or before[0] not in PLACE_PREPOSITIONS | {"the", "a", "an", "by", "of"}
+
+
 def replace_order(entity: Entity, order: int, position: str) -> Entity:
     """The entity with its place in the caption."""
     return entity.model_copy(update={"order": order, "position": position})

@@ -117,6 +117,9 @@ class AskSection(Section):
 
     writer: str = "llm"
     """llm, template, or the name of a plugin."""
+    recogniser: str = ""
+    """Recogniser of names beside the caption patterns, for the template writer: spacy:<pipeline> (extra [ner]), e.g.
+    spacy:en_core_web_sm, or a plugin's name; empty uses the patterns alone."""
     prompt: str = "write_v1"
     """Versioned prompt file under engine/questions/prompts."""
     max_questions_per_image: int = Field(default=2, ge=1, le=10)

@@ -38,9 +38,10 @@ def make_writer(config: AskSection, *, chat: ChatModel | None, blobs: Blobs | No
     Raises `ConfigError` for an unknown name, a writer that needs a model and has none, or an unknown prompt.
     """
     if config.writer == "template":
+        from engine.questions.recognise import make_recogniser
         from engine.questions.writers.template import TemplateWriter
 
-        return TemplateWriter()
+        return TemplateWriter(make_recogniser(config.recogniser))
     if config.writer == "llm":
         from engine.questions.writers.llm import LlmWriter
 
@@ -62,7 +63,11 @@ def writer_key(config: AskSection, llm: LlmSection) -> dict[str, Any]:
         # neither prompt nor model has a say
         told["ask"].pop("prompt")
         told["version"] = import_module("engine.questions.writers.template").VERSION
+        if config.recogniser:
+            told["recogniser"] = import_module("engine.questions.recognise").recogniser_version(config.recogniser)
         return told
+    # others read captions by themselves
+    told["ask"].pop("recogniser")
     told["llm"] = llm.keyed()
     if config.writer == "llm":
         from engine.llm.prompts import load_prompt

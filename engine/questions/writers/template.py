@@ -1,7 +1,8 @@
 """The writer without a model: the article's own sentence about a pictured entity, turned into a question.
 
 "Eileen Collins commanded the STS-93 mission." becomes "Which person in the image commanded the STS-93 mission?".
-Deterministic; entities and places come from caption patterns. Rows say that this writer made them.
+Deterministic; entities and places come from caption patterns, and from a recogniser of names where `[ask] recogniser`
+names one. Rows say that this writer made them, and with which recogniser.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 from engine.core.config import AskSection
 from engine.core.schema import Article, Code, Entity, ImageRef, QuestionKind, Rejected, Stage, Writer
 from engine.questions.aliases import aliases_of
-from engine.questions.captions import read_caption
 from engine.questions.draft import Draft
 from engine.questions.facts import Fact, facts_about
+from engine.questions.recognise import Recogniser, read_names
 
 VERSION = "1"
 #: A fact this many years before the article is no news of a product.
@@ -26,19 +27,25 @@ class TemplateWriter:
 
     name = "template"
 
+    def __init__(self, recogniser: Recogniser | None = None) -> None:
+        self.recogniser = recogniser
+
     def identity(self) -> Writer:
-        return Writer(name=self.name, version=VERSION)
+        found = self.recogniser
+        return Writer(name=self.name, version=VERSION, model=f"{found.name} {found.version}" if found else "")
 
     async def write(self, article: Article, config: AskSection) -> list[Draft | Rejected]:
-        return write_from_text(article, config)
+        return write_from_text(article, config, recogniser=self.recogniser)
 
 
-def write_from_text(article: Article, config: AskSection) -> list[Draft | Rejected]:
+def write_from_text(
+    article: Article, config: AskSection, *, recogniser: Recogniser | None = None
+) -> list[Draft | Rejected]:
     """All drafts of an article; an image without a usable entity or fact is a `Rejected` with the image's digest."""
     found: list[Draft | Rejected] = []
     used: set[str] = set()
     for image in article.images:
-        entities = read_caption(image.caption, text=article.text)
+        entities = read_names(image.caption, text=article.text, recogniser=recogniser)
         wanted = [entity for entity in entities if entity.type in config.entity_types]
         if not wanted:
             told = f"no person or product in the caption: {image.caption[:120]!r}" if image.caption else "no caption"
