@@ -16,7 +16,7 @@ from datetime import datetime
 from engine.core.config import RoseSection
 from engine.core.geometry import Image
 from engine.core.protocols import ChatModel, EvalItem, ImageHit, Search, TextHit
-from engine.core.schema import TraceStep
+from engine.core.schema import ModelRef, TraceStep
 from engine.web.search.guard import Blocked, in_time
 from engine.web.search.vision import ImageEntities
 from inference.rose.answer import Candidate, Reader, Reading
@@ -63,6 +63,13 @@ class Irag:
         self.chat = chat
         self.entities = entities
         self.ranker = ranker if ranker is not None else VectorRanker(PortableTextEmbedder())
+
+    def models(self) -> tuple[ModelRef, ...]:
+        """Who reads pages, who ranks their chunks, and who says what an image shows."""
+        found = [ModelRef(role="reader", name=self.reader.name), ModelRef(role="ranker", name=self.ranker.name)]
+        if self.entities is not None:
+            found.append(ModelRef(role="entities", name=self.entities.name))
+        return tuple(found)
 
     async def retrieve(self, item: EvalItem) -> Evidence:
         """Evidence for a sample. Raises what the search or the model raise when they are out of reach."""

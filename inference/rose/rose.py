@@ -24,7 +24,7 @@ from inference.segmenters.base import Wording, assemble, segment_batched
 from inference.segmenters.bridge import note_loop
 from inference.segmenters.phrases import nouns_of
 
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,10 @@ class Rose:
         self.batch = max(1, batch)
 
     def models(self) -> tuple[ModelRef, ...]:
-        more = self.vpe.models() if self.vpe is not None else ()
-        return tuple(dict.fromkeys((*self.segmenter.models(), *more)))
+        """Those of the segmenter, of retrieval and of VPE, each once."""
+        retrieval = self.irag.models() if self.irag is not None else ()
+        checking = self.vpe.models() if self.vpe is not None else ()
+        return tuple(dict.fromkeys((*self.segmenter.models(), *retrieval, *checking)))
 
     async def run(self, items: Sequence[EvalItem]) -> list[Segmented]:
         """One result per item, in order. Retrieval that cannot go on stops the run; what is recorded stays."""

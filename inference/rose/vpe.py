@@ -22,6 +22,7 @@ from engine.core.geometry import Floats, Image, mask_box
 from engine.core.protocols import Detection, Detector, DetectRequest, Embedder, MaskModel, SegmentResult
 from engine.core.schema import ModelRef, TraceStep
 from inference.rose.prototype import Prototype, make_prototype
+from inference.segmenters.base import failure_of
 from inference.segmenters.grounded_sam import mask_of_box
 
 #: (low, accept) similarity by embedder, by the name before a colon; other embedders get the last.
@@ -75,7 +76,20 @@ class Vpe:
         return self.detector.model(), self.mask_model.model(), self.embedder.model()
 
     def check(self, cases: Sequence[VpeCase]) -> list[VpeOutcome]:
-        """One outcome per case and in order; the detector runs once over all cases that are in doubt."""
+        """One outcome per case and in order; the detector runs once over all cases that are in doubt.
+
+        Where memory does not suffice the cases are checked one by one, and one that does not fit alone stays as it is.
+        """
+        try:
+            return self._check(cases)
+        except Exception as error:
+            if failure_of(error).kind != "out_of_memory":
+                raise
+        if len(cases) == 1:
+            return [_keep(cases[0], "memory did not suffice for the check", {})]
+        return [self.check([case])[0] for case in cases]
+
+    def _check(self, cases: Sequence[VpeCase]) -> list[VpeOutcome]:
         outcomes: list[VpeOutcome | None] = [None] * len(cases)
         doubted: list[tuple[int, _Open]] = []
         for place, case in enumerate(cases):

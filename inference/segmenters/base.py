@@ -156,9 +156,10 @@ def _attempt(segmenter: Segmenter, part: Sequence[SegmentRequest]) -> list[Segme
     """The results of one call; None if a call for several images failed and each is to be tried alone."""
     try:
         return list(segmenter.segment(part))
-    except NestError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a segmenter is foreign code: its failure is a counted result
+    except Exception as error:  # a segmenter is foreign code: its failure is a counted result
+        # what goes wrong for the whole run is told as such, but an image that does not fit into memory is one image
+        if isinstance(error, NestError) and not _is_out_of_memory(error):
+            raise
         if len(part) > 1:
             return None
         return [SegmentResult(mask=None, failure=failure_of(error))]
@@ -168,11 +169,16 @@ def failure_of(error: BaseException) -> Failure:
     """The kind of failure an exception stands for. Out of memory is told by name, so that torch is not imported."""
     kind: FailureKind = "error"
     told = f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "out of memory" in told.lower():
+    if _is_out_of_memory(error):
         kind = "out_of_memory"
     elif isinstance(error, TimeoutError):
         kind = "timeout"
     return Failure(kind=kind, detail=shorten(told, 300))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    named = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__
+    return named or "out of memory" in str(error).lower()
 
 
 def _checked(result: SegmentResult, request: SegmentRequest) -> SegmentResult:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from engine.core.geometry import Image
-from engine.core.protocols import Detection, Detector, DetectRequest, MaskModel, SegmentRequest, SegmentResult
+from engine.core.protocols import (
+    Detection,
+    Detector,
+    DetectRequest,
+    MaskModel,
+    Segmentation,
+    SegmentRequest,
+    SegmentResult,
+)
 from engine.core.schema import Failure, ModelRef
 from inference.segmenters.phrases import phrases_of
 
@@ -42,19 +50,34 @@ class GroundedSam:
                 for request, phrases in zip(requests, asked, strict=True)
             ]
         )
-        results: list[SegmentResult] = []
-        for request, phrases, boxes in zip(requests, asked, found, strict=True):
-            if not boxes:
-                told = f"the detector found no '{' . '.join(phrases)}'"
-                results.append(SegmentResult(mask=None, failure=Failure(kind="no_box", detail=told)))
-                continue
-            results.append(mask_of_box(self.mask_model, request.image, boxes[0]))
-        return results
+        masks = iter(
+            _masks(self.mask_model, [(r.image, boxes[0]) for r, boxes in zip(requests, found, strict=True) if boxes])
+        )
+        return [
+            next(masks) if boxes else SegmentResult(mask=None, failure=_no_box(phrases))
+            for phrases, boxes in zip(asked, found, strict=True)
+        ]
+
+
+def _no_box(phrases: Sequence[str]) -> Failure:
+    return Failure(kind="no_box", detail=f"the detector found no '{' . '.join(phrases)}'")
+
+
+def _masks(mask_model: MaskModel, items: Sequence[tuple[Image, Detection]]) -> list[SegmentResult]:
+    """The mask of one candidate per image; models that can look at several images do so together."""
+    together = getattr(mask_model, "segment_many", None)
+    if together is None:
+        return [mask_of_box(mask_model, image, found) for image, found in items]
+    made = together([(image, [found.box]) for image, found in items])
+    return [_result(mask_model, found, one[0]) for (_, found), one in zip(items, made, strict=True)]
 
 
 def mask_of_box(mask_model: MaskModel, image: Image, found: Detection) -> SegmentResult:
     """The mask of one candidate; a box in which the mask model finds nothing is a failure."""
-    (made,) = mask_model.segment(image, [found.box])
+    return _result(mask_model, found, mask_model.segment(image, [found.box])[0])
+
+
+def _result(mask_model: MaskModel, found: Detection, made: Segmentation) -> SegmentResult:
     if not made.mask.any():
         failure = Failure(kind="error", detail=f"{mask_model.name} found nothing in the box of '{found.phrase}'")
         return SegmentResult(mask=None, failure=failure, text=found.phrase)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,7 +14,16 @@ from support.blocks import BlockDetector, BlockMasker, ColourEmbedder, block_mas
 
 from engine.core.config import RoseSection
 from engine.core.geometry import mask_iou
-from engine.core.protocols import ChatReply, ChatRequest, EvalItem, ImageHit, SegmentResult, TextHit
+from engine.core.protocols import (
+    ChatReply,
+    ChatRequest,
+    Detection,
+    DetectRequest,
+    EvalItem,
+    ImageHit,
+    SegmentResult,
+    TextHit,
+)
 from engine.core.schema import Failure
 from engine.web.search.vision import ImageEntity
 from inference.rose.answer import ExtractReader
@@ -263,3 +273,19 @@ def test_clusters_part_the_pictures(rows: list[tuple[float, float, float]], leas
     prototype = make_prototype(vectors, min_similarity=least)
     assert prototype is not None
     assert float(np.linalg.norm(prototype.vector)) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_check_that_memory_does_not_suffice_for_leaves_the_region() -> None:
+    class Heavy(BlockDetector):
+        def detect(self, requests: Sequence[DetectRequest]) -> list[list[Detection]]:
+            if any(request.phrases == ("heavy",) for request in requests):
+                raise MemoryError("too large")
+            return super().detect(requests)
+
+    checker = Vpe(Heavy(), BlockMasker(), ColourEmbedder(), RoseSection())
+    doubted = case(LEFT, shade(BLUE))
+    heavy = replace(doubted, phrases=("heavy",))
+    outcomes = checker.check([doubted, heavy, doubted])
+    assert [outcome.changed for outcome in outcomes] == [True, False, True]
+    assert outcomes[1].trace.output == "kept: memory did not suffice for the check"
+    assert outcomes[1].result is heavy.result

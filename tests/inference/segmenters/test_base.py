@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.errors import TransientError
+from engine.core.errors import TerminalError, TransientError
 from engine.core.protocols import EvalItem, SegmentRequest, SegmentResult
 from engine.core.schema import ModelRef
 from inference.segmenters.base import SegmenterRunner, Wording, failure_of, segment_batched, shorten
@@ -71,6 +71,23 @@ def test_a_failure_is_that_of_one_image(prompt: str, kind: str) -> None:
 def test_batches_are_cut_by_position_and_a_broken_one_is_done_alone() -> None:
     assert asked("a", "b", "c", "d")[1] == [3, 1]
     assert asked("a", "b", "c", "memory", "e")[1] == [3, 2, 1, 1]
+
+
+def test_memory_that_ends_a_model_is_a_failure_of_that_image() -> None:
+    """The models' own error for one image that does not fit is a `TerminalError`, and still no end of the run."""
+
+    class OutOfMemory(TerminalError):
+        pass
+
+    class Heavy(Odd):
+        def segment(self, requests: Sequence[SegmentRequest]) -> list[SegmentResult]:
+            if any(request.prompt == "heavy" for request in requests):
+                raise OutOfMemory("a single one of the images does not fit into memory")
+            return super().segment(requests)
+
+    requests = [SegmentRequest(IMAGE, prompt) for prompt in ("a", "heavy", "b")]
+    results, _ = segment_batched(Heavy(), requests, batch=3)
+    assert [result.failure.kind if result.failure else None for result in results] == [None, "out_of_memory", None]
 
 
 def test_a_service_that_is_away_is_no_failure_of_an_image() -> None:
