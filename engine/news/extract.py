@@ -91,6 +91,15 @@ def extract_page(
     )
 
 
+def pictures_of(body: bytes, url: str, *, headers: Mapping[str, str] | None = None) -> tuple[ImageClaim, ...]:
+    """Only the pictures of a page, lead first marked: far quicker than reading it."""
+    tree = tree_of(decode(body, (headers or {}).get("content-type", "")))
+    if tree is None:
+        return ()
+    metas = metas_of(tree)
+    return page_images(tree, url, metas=metas, data=read_jsonld(tree, url, metas.get("og:title", "")))
+
+
 def article_id(canonical_url: str) -> str:
     """16 hex digits of the address's key: the same for all spellings of one address."""
     return hashlib.sha256(url_key(canonical_url).encode()).hexdigest()[:16]

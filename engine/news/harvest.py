@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine.core.errors import NestError
 from engine.core.schema import Code, Link, Window, canonical_json
 from engine.core.store.files import disk_error
 from engine.news.deps import NewsDeps
+from engine.news.extract import pictures_of
 from engine.news.sources import SourceError, source_type
 from engine.news.sources.base import outside
 from engine.web.errors import FetchError
@@ -32,6 +34,8 @@ ROUNDS = "rounds.jsonl"
 REACH_DAYS = 14
 #: A gap between two rounds that lets a busy feed turn over.
 GAP = timedelta(hours=12)
+#: Pictures of a new page that are fetched with it.
+PICTURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +144,21 @@ async def _ask(row: SourceSection, window: Window, config: CollectSection, deps:
 
 
 async def _keep_pages(links: Sequence[Link], deps: NewsDeps) -> tuple[int, int]:
-    """Fetch new pages and the pictures that the feed named, so that the cache has them when the week is over."""
+    """Fetch new pages and their first pictures, so that the cache has them when the week is over."""
+    parsing = asyncio.Semaphore(2)
 
     async def one(link: Link) -> bool:
         try:
-            await deps.fetcher.fetch(link.url, kind="page")
+            page = await deps.fetcher.fetch(link.url, kind="page")
         except FetchError:
             return False
-        for claim in link.images[:2]:
-            try:
+        async with parsing:
+            found = await asyncio.to_thread(pictures_of, page.body, page.url, headers=page.headers)
+        # the lead picture first: it is what most articles have
+        ordered = sorted(found, key=lambda claim: claim.role != "lead") or link.images
+        for claim in ordered[:PICTURES]:
+            with suppress(FetchError):
                 await deps.fetcher.fetch(claim.url, kind="image")
-            except FetchError:
-                continue
         return True
 
     kept = await asyncio.gather(*(one(link) for link in links))

@@ -39,7 +39,8 @@ async def round_of(site: Site, home: Path, now: datetime, *, fetch_pages: bool =
 
 
 async def test_what_the_feed_forgot_is_found_through_the_harvest(tmp_path: Path) -> None:
-    async with Site(Publisher(HOST, items(2, 3), {"/i/a.jpg": photo(1)}).routes()) as site:
+    seen = [*items(3), Item("/n/2", "2026-03-02T09:00:00Z", images=[("/i/2.jpg", "The mayor")])]
+    async with Site(Publisher(HOST, seen, {"/i/a.jpg": photo(1), "/i/2.jpg": photo(2)}).routes()) as site:
         assert await round_of(site, tmp_path, at(3)) == (2, 2, "")
         assert await round_of(site, tmp_path, at(3, 18)) == (2, 0, "")
         site.routes = dict(Publisher(HOST, items(3, 4, 5), {"/i/a.jpg": photo(1)}).routes())
@@ -53,6 +54,7 @@ async def test_what_the_feed_forgot_is_found_through_the_harvest(tmp_path: Path)
             links = {link.url.rsplit("/", 1)[1]: link for link in found if isinstance(link, Link)}
             # the page is gone from the feed and served from the cache of the round that saw it
             assert (await fetcher.fetch(f"http://{HOST}/n/2", kind="page")).from_cache
+            assert (await fetcher.fetch(f"http://{HOST}/i/2.jpg", kind="image")).from_cache
         assert site.paths().count("/n/2") == asked == 1
     assert sorted(links) == ["2", "3", "4", "5"]
     assert links["2"].first_seen == at(3)
