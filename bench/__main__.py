@@ -19,6 +19,7 @@ PARTS: dict[str, list[str]] = {
     "fan_out": [],
     "snapshot": ["--rows", "500"],
     "rose_running": ["400"],
+    "rose_websense": [],
     "score": ["--samples", "600", "--many", "20000"],
 }
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Segmenters that ask a vision model of their own.
 SEEING = ("seg-zero", "llmseg")
+#: Segmenters after whose colon stands no other segmenter.
+TAKES_ANYTHING = ("files", "remote")
 
 
 @asynccontextmanager
@@ -31,14 +33,19 @@ async def inference_deps(config: Config, home: Home, run: Run | None, *, name: s
     from engine.llm.ledger import Ledger
     from inference.rose.ablation import VARIANTS
     from inference.segmenters.deps import InferenceDeps
+    from inference.segmenters.registry import BUILT_IN
 
     heads = name.split(":")
-    retrieves = heads[0] in VARIANTS
+    # what a plugin needs is not known before it is made: it gets everything that is there
+    plugin = (
+        next((head for head in heads[:2] if head not in BUILT_IN), None) if heads[0] not in TAKES_ANYTHING else None
+    )
+    retrieves = heads[0] in VARIANTS or plugin is not None
     ledger = Ledger.of(config.llm, home.root / "ledger")
     async with AsyncExitStack() as stack:
         search = await searches(config, home, run, stack, ledger=ledger) if retrieves else None
         chat = await _chat(config, config.llm, home, stack, ledger) if retrieves else None
-        own = next((head for head in heads if head in SEEING), None)
+        own = next((head for head in heads if head in SEEING), plugin)
         yield InferenceDeps(
             search=search.search if search else None,
             image_entities=search.entities if search else None,
@@ -57,7 +64,7 @@ async def _named(config: Config, name: str, home: Home, stack: AsyncExitStack, l
     told = str(config.score.options.get(name, {}).get("model", ""))
     if not told and (name == "search-chat" or not config.llm.sees_images):
         return None
-    update: dict[str, object] = {"sees_images": name in SEEING}
+    update: dict[str, object] = {"sees_images": name != "search-chat"}
     if told:
         update["model"] = told
     if name in config.score.endpoints:

@@ -112,7 +112,8 @@ def make_search_chat(inner: str, config: Config, *, deps: InferenceDeps) -> Sear
         raise ConfigError(f"'search-chat:{inner}' wraps a segmenter that takes a prompt, '{inner}' takes whole samples")
     if deps.search_chat is None:
         raise ConfigError(
-            f"'search-chat:{inner}' needs a chat model that searches: set [score] options.search-chat.model to one"
+            f"'search-chat:{inner}' needs a chat model that searches: set [score] options.search-chat.model to one "
+            "(and endpoints.search-chat if it is not at [llm] base_url), and OPENAI_API_KEY"
         )
     return SearchChat(
         built.segmenter,
