@@ -16,7 +16,7 @@ from typing import Any, Literal
 from engine.core.errors import ConfigError, RefusedError
 from engine.core.geometry import Mask
 from engine.core.masks import encode_png, encode_rle
-from engine.core.schema import Erratum, FunnelStep, Record, SnapshotManifest
+from engine.core.schema import Erratum, FunnelStep, Record, SnapshotManifest, why
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.masks_in import MaskError, read_mask
 from engine.snapshot.revise import next_revision, rewrite
@@ -156,7 +156,7 @@ def read_reviews(path: Path) -> list[Change]:
         try:
             review = Review.read(json.loads(line))
         except ValueError as error:
-            raise ConfigError(f"{path}, line {number}: not a review: {error}") from error
+            raise ConfigError(f"{path}, line {number}: not a review: {why(error)}") from error
         if review.verdict == "right":
             continue
         because = f"review: {review.verdict.replace('_', ' ')}"

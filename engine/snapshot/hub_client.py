@@ -104,7 +104,9 @@ def failure(what: str, decision: Decision) -> NestError:
         kind = ConfigError if "HF_TOKEN" in decision.why else TerminalError
         return kind(f"{what} failed: {decision.why}")
     later = f"; it may be tried again in {decision.wait_s / 60:.0f} minutes" if decision.wait_s > PATIENCE_S else ""
-    return TransientError(f"{what} failed: {decision.why}{later}: what is built is kept, push again later")
+    return TransientError(
+        f"{what} failed: {decision.why}{later}: run the same command again later, nothing here is lost"
+    )
 
 
 def patiently(

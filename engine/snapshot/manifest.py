@@ -10,10 +10,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from engine.core.errors import ConfigError, NestError, TerminalError
-from engine.core.schema import FileDigest, SnapshotManifest
+from engine.core.schema import FileDigest, SnapshotManifest, why
 from engine.core.store import sha256_bytes, sha256_file
 from engine.snapshot.names import HUB_FILES, MANIFEST
 
@@ -34,8 +32,8 @@ def from_bytes(data: bytes) -> SnapshotManifest:
     try:
         raw = json.loads(data)
         manifest = SnapshotManifest.read(raw)
-    except (UnicodeDecodeError, ValidationError, TypeError, ValueError) as error:
-        raise ValueError(f"not a snapshot manifest: {error}") from error
+    except (UnicodeDecodeError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"not a snapshot manifest: {why(error)}") from error
     except ConfigError as error:
         raise ValueError(str(error)) from error
     if raw.get("schema_version") == SnapshotManifest.VERSION and to_bytes(manifest) != data:

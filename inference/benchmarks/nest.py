@@ -132,6 +132,11 @@ def _check_columns(file: Path) -> int:
             names, count = set(parquet.schema_arrow.names), int(parquet.metadata.num_rows)
     except (OSError, pa.ArrowException) as error:
         raise TerminalError(f"{file} cannot be read as Parquet: {error}") from error
+    if "image_urls" in names and "images" not in names:
+        raise ConfigError(
+            f"{file.parent.parent} was published as addresses, it has no pictures: "
+            f"fetch them with 'nest rehydrate {file.parent.parent} OUT' and use the folder OUT"
+        )
     if missing := [column for column in COLUMNS if column not in names]:
         raise TerminalError(f"{file} has no column {', '.join(missing)}: found {', '.join(sorted(names))}")
     return count

@@ -33,6 +33,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from engine.core.errors import ConfigError
+from engine.core.schema import why
 from inference.benchmarks.base import Benchmark, BenchmarkSample
 from inference.benchmarks.registry import open_benchmark
 
@@ -70,7 +71,7 @@ def load(source: Path | str) -> Benchmark:
     except OSError as error:
         raise ConfigError(f"the mixture {path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise ConfigError(f"{path} is not a mixture: {error}") from error
+        raise ConfigError(f"{path} is not a mixture: {why(error)}") from error
     return mix(mixture, [open_benchmark(_relative(part.source, path.parent)) for part in mixture.part])
 
 

@@ -3,6 +3,7 @@
     NEST_250323_250411/              a snapshot's folder or Parquet file
     FudanCVL/NEST_250323_250411@main a snapshot on the Hub
     reasonseg:PATH?split=val         a loader by its name, with its options
+    PATH?sha256=3f9a1c22             only if the data's digest begins so; every report prints it
 
 A loader is a function from a source and keyword options to a `Benchmark`, in a module of its own; its line in
 `LOADERS` makes it known. Modules are imported when asked for.
@@ -72,9 +73,11 @@ def _with_options(load: Callable[..., Benchmark], source: str, query: str, text:
             options[key] = int(value) if key in WHOLE_NUMBERS else value
         except ValueError as error:
             raise ConfigError(f"'{text}': {key} is a whole number, got '{value}'") from error
-    limit = options.pop("limit", None)
+    limit, pinned = options.pop("limit", None), str(options.pop("sha256", "")).lower()
     try:
         found = load(source, **options)
     except TypeError as error:
         raise ConfigError(f"'{text}': {error}") from error
+    if pinned and (len(pinned) < 8 or not found.digest.startswith(pinned)):
+        raise ConfigError(f"'{text}': the data has the sha256 {found.digest}: it is not what was pinned")
     return found.take(limit) if isinstance(limit, int) else found

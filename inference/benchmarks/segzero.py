@@ -90,6 +90,7 @@ def load(source: Path | str) -> Benchmark:
 
     Raises `ConfigError` for the training set, which has no masks, and `TerminalError` naming file, row and reason.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     files = _files(Path(source))
@@ -97,8 +98,11 @@ def load(source: Path | str) -> Benchmark:
     count = 0
     for file in files:
         digest.update(f"{file.name} {sha256_file(file)}\n".encode())
-        with pq.ParquetFile(file) as parquet:
-            names, rows = parquet.schema_arrow.names, parquet.metadata.num_rows
+        try:
+            with pq.ParquetFile(file) as parquet:
+                names, rows = parquet.schema_arrow.names, parquet.metadata.num_rows
+        except (OSError, pa.ArrowException) as error:
+            raise TerminalError(f"{file} cannot be read as Parquet: {error}") from error
         if "mask" not in names:
             raise ConfigError(
                 f"{file} has no masks (columns {', '.join(names)}): the training set holds boxes and points only"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.errors import ConfigError, TerminalError
-from engine.core.schema import Prediction, ScoreReport
+from engine.core.schema import Prediction, ScoreReport, why
 from engine.core.store import write_atomic
 from inference.metrics.submission import read_predictions, write_predictions
 
@@ -47,7 +47,7 @@ def read_report(path: Path) -> ScoreReport:
     except OSError as error:
         raise ConfigError(f"there is no report at {path}: {error.strerror}") from error
     except ValueError as error:
-        raise TerminalError(f"{path} is not a score report: {error}") from error
+        raise TerminalError(f"{path} is not a score report: {why(error)}") from error
 
 
 def read_published(folder: Path) -> Published:

@@ -10,7 +10,7 @@ from engine.core.schema.annotation import (
     ModelRef,
     Rle,
 )
-from engine.core.schema.base import Record, Value, canonical_json
+from engine.core.schema.base import Record, Value, canonical_json, why
 from engine.core.schema.codes import Code, Stage
 from engine.core.schema.news import Article, DateWitness, Domain, ImageClaim, ImageRef, Link, WitnessKind
 from engine.core.schema.prediction import Failure, FailureKind, Prediction, Timing, TraceStep
@@ -86,4 +86,5 @@ __all__ = [
     "WitnessKind",
     "Writer",
     "canonical_json",
+    "why",
 ]

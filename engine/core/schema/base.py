@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.core.errors import ConfigError
 
@@ -65,6 +65,20 @@ class Record(Value):
     def line(self) -> str:
         """One line of canonical JSON: the same record always gives the same bytes."""
         return canonical_json(self.model_dump(mode="json"))
+
+
+def why(error: Exception, *, shown: int = 3) -> str:
+    """What is wrong with a record in one line: each field by its path and the reason, at most `shown` of them. Any
+    other error says it in its own words."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = []
+    for one in found[:shown]:
+        place = ".".join(str(part) for part in one["loc"])
+        told.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
+    more = f" and {len(found) - shown} more" if len(found) > shown else ""
+    return "; ".join(told) + more
 
 
 def canonical_json(value: object) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.core.errors import RefusedError, TerminalError
-from engine.core.schema import FunnelStep, Record, Rejected, canonical_json
+from engine.core.schema import FunnelStep, Record, Rejected, canonical_json, why
 from engine.core.store.files import (
     committed_directory,
     sha256_bytes,
@@ -225,7 +225,7 @@ def read_jsonl(path: Path, kind: type[R]) -> Iterator[R]:
             try:
                 yield kind.read(json.loads(line))
             except ValueError as error:
-                raise TerminalError(f"{path}, line {number}: not a {kind.__name__}: {error}") from error
+                raise TerminalError(f"{path}, line {number}: not a {kind.__name__}: {why(error)}") from error
 
 
 def _told(path: Path) -> dict[str, Any]:
