@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from engine.core.errors import ConfigError, TerminalError
+from engine.core.errors import ConfigError, TerminalError, first_line
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -85,7 +85,7 @@ def in_batches(
                 raise
             if len(part) == 1:
                 raise OutOfMemory(
-                    f"a single one of the {what} does not fit into memory ({str(error).splitlines()[0]}): use a "
+                    f"a single one of the {what} does not fit into memory ({first_line(error)}): use a "
                     "smaller model, a smaller number type, or a device with more memory"
                 ) from error
             failed = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, first_line
 from segmentation import weights
 
 
@@ -43,9 +43,7 @@ def load_pretrained(kind: Any, folder: Path, setting: str, **rest: Any) -> Any:
     try:
         model, report = kind.from_pretrained(folder, local_files_only=True, output_loading_info=True, **rest)
     except (OSError, ValueError, RuntimeError, AttributeError, TypeError, KeyError) as error:
-        raise ConfigError(
-            f"{setting}: {folder} cannot be loaded as {kind.__name__}: {str(error).splitlines()[0]}"
-        ) from error
+        raise ConfigError(f"{setting}: {folder} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
     finally:
         logging.set_verbosity(before)
     missing = sorted(report["missing_keys"])

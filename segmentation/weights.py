@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ConfigError, TransientError
+from engine.core.errors import ConfigError, TransientError, first_line
 from engine.core.store import sha256_file
 
 _SPEC = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?(?::(?P<file>[^:]+))?")
@@ -186,7 +186,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise ConfigError(f"{path} is not a weight file that can be read: {str(error).splitlines()[0]}") from error
+        raise ConfigError(f"{path} is not a weight file that can be read: {first_line(error)}") from error
     for key in ("model", "state_dict"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]

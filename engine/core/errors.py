@@ -53,3 +53,9 @@ class RefusedError(NestError):
 
 class BusyError(RefusedError):
     """Another process holds the lock; waiting for it would help."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

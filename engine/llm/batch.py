@@ -12,17 +12,17 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import BudgetSpent, TerminalError, TransientError
+from engine.core.errors import BudgetSpent, ConfigError, TransientError
 from engine.core.protocols import ChatRequest
-from engine.core.schema import canonical_json
 from engine.core.store import sha256_bytes, write_atomic
 from engine.llm import wire
 from engine.llm.asking import STORED, outcome_of, reply_of, tokens_of
-from engine.llm.client import OpenAIChat
+from engine.llm.client import KEY_VARIABLE, OpenAIChat
+from engine.llm.submissions import Submission, read_submission, submission_of
 
 #: What a batch costs of the live price (OpenAI's published discount).
 DISCOUNT = 0.5
@@ -32,26 +32,6 @@ MAX_REQUESTS, MAX_BYTES = 50_000, 180_000_000
 MAX_TRIES = 2
 _FINAL = frozenset({"completed", "failed", "expired", "cancelled"})
 _KEY = "nest_key"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """One batch as written down, and how far it came.
-
-    `requests` maps each digest to its schema's key in `schemas` ("" if it has none) and its guessed input tokens:
-    what reading the reply needs. Texts and pictures are not kept twice.
-    """
-
-    key: str
-    requests: dict[str, tuple[str, int]]
-    schemas: dict[str, dict[str, Any]]
-    batch_id: str = ""
-    state: str = "prepared"
-    failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def open(self) -> bool:
-        return self.state in ("prepared", "submitted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +81,7 @@ class BatchQueue:
 
     def submissions(self) -> list[Submission]:
         """All batches written down, by key."""
-        return [_read(path) for path in sorted(self.folder.glob("*.json"))]
+        return [read_submission(path) for path in sorted(self.folder.glob("*.json"))]
 
     # ------------------------------------------------------------ out
 
@@ -128,7 +108,7 @@ class BatchQueue:
         """Write the batch down, send it, write down its id; `_visit` mends what a kill left in between."""
         turn = sum(1 for _ in self.folder.glob("*.json")) if self.folder.is_dir() else 0
         key = sha256_bytes("\n".join([str(turn), *part]).encode())[:24]
-        submission = self._write(_submission(key, part))
+        submission = self._write(submission_of(key, part))
         client = self.chat.endpoint.client()
         lines = "".join(self._line(digest, request) for digest, request in part.items())
         file = await self._call(
@@ -174,7 +154,12 @@ class BatchQueue:
                 return 0, 0
             submission = self._write(replace(submission, batch_id=found, state="submitted"))
         client = self.chat.endpoint.client()
-        batch = await self._call(client.batches.retrieve(submission.batch_id))
+        try:
+            batch = await self._call(client.batches.retrieve(submission.batch_id))
+        except _Gone:  # of another account by now, or removed there: what it was asked for goes out anew
+            failed = dict.fromkeys(submission.requests, "the endpoint knows the batch no more")
+            self._write(replace(submission, state="collected", failed=failed))
+            return 0, len(failed)
         if batch.status not in _FINAL:
             return 0, 0
         reason = f"the batch is {batch.status}"
@@ -185,8 +170,8 @@ class BatchQueue:
         spent = _Spent()
         for file_id in (batch.output_file_id, batch.error_file_id):
             if file_id:
-                content = await self._call(client.files.content(file_id))
-                for line in content.text.splitlines():
+                # by line feeds alone: other separators may stand inside a reply
+                for line in (await self._content(file_id)).split("\n"):
                     self._take(line, submission, failed, spent)
         self.chat.ledger.record(
             kind="llm",
@@ -200,6 +185,12 @@ class BatchQueue:
         )
         self._write(replace(submission, state="collected", failed=failed))
         return len(submission.requests) - len(failed), len(failed)
+
+    async def _content(self, file_id: str) -> str:
+        try:
+            return str((await self._call(self.chat.endpoint.client().files.content(file_id))).text)
+        except _Gone:  # results are kept for a while only
+            return ""
 
     def _take(self, line: str, submission: Submission, failed: dict[str, str], spent: _Spent) -> None:
         """One line of a result file into the cache; what is no reply stays failed, with its reason."""
@@ -241,8 +232,10 @@ class BatchQueue:
             return await waiting
         except openai.APIStatusError as error:
             told = f"the batch service of {self.chat.endpoint.url} answered {error.status_code}"
-            if error.status_code in (401, 403, 404):
-                raise TerminalError(f"{told}: check the key, and that the endpoint has batches") from error
+            if error.status_code in (401, 403):
+                raise ConfigError(f"{told}: check the key in {KEY_VARIABLE}") from error
+            if error.status_code in (404, 405, 501):
+                raise _Gone(f"{told}: does it have a Batch API? Run without --batch otherwise") from error
             raise TransientError(f"{told}: run again later") from error
         except openai.APIConnectionError as error:
             raise TransientError(f"the batch service of {self.chat.endpoint.url} gave no answer: {error}") from error
@@ -255,6 +248,10 @@ class BatchQueue:
         return submission
 
 
+class _Gone(ConfigError):
+    """The endpoint knows no such batch or file, or has no batches at all."""
+
+
 @dataclass(slots=True)
 class _Spent:
     requests: int = 0
@@ -265,22 +262,3 @@ class _Spent:
         self.requests += 1
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
-
-
-def _submission(key: str, part: Mapping[str, ChatRequest]) -> Submission:
-    schemas: dict[str, dict[str, Any]] = {}
-    requests: dict[str, tuple[str, int]] = {}
-    for digest, request in part.items():
-        name = ""
-        if request.schema is not None:
-            name = sha256_bytes(canonical_json(dict(request.schema)).encode())[:16]
-            schemas[name] = dict(request.schema)
-        requests[digest] = (name, wire.estimate_tokens(request))
-    return Submission(key, requests, schemas)
-
-
-def _read(path: Path) -> Submission:
-    try:
-        return Submission(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise TerminalError(f"the batch record {path} cannot be read ({error}): remove it to submit again") from error

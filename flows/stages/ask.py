@@ -96,6 +96,9 @@ async def _by_batches(run: Run, articles: Sequence[Article], models: AskModels) 
     from engine.questions.planning import batch_round
 
     if models.chat is None:
+        console.say(
+            f"  ask        the writer '{run.config.ask.writer}' asks no model: there is nothing to send by batch"
+        )
         return
     progress = await batch_round(
         articles,

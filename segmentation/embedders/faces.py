@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.config.sections import AnnotateSection
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, first_line
 from engine.core.geometry import Box, Floats, Image
 from engine.core.schema import ModelRef
 from segmentation import weights
@@ -90,8 +90,8 @@ def _open(path: Path) -> Any:
     try:
         return cv2.FaceRecognizerSF.create(str(path), "")
     except cv2.error as error:
-        told = str(error).strip().splitlines()[0]
-        raise ConfigError(f"{path} is no network that OpenCV's FaceRecognizerSF takes ({told}): {HINT}") from error
+        told = f"{path} is no network that OpenCV's FaceRecognizerSF takes ({first_line(error)})"
+        raise ConfigError(f"{told}: {HINT}") from error
     finally:
         cv2.utils.logging.setLogLevel(level)
 

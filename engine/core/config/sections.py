@@ -7,7 +7,7 @@ that don't (concurrency, paths, endpoints' addresses).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,10 @@ class Section(BaseModel):
     def keyed(self) -> dict[str, Any]:
         """The part of the section that changes results, as plain JSON values."""
         return self.model_dump(mode="json", exclude=set(self.NOT_IN_KEY))
+
+
+#: US dollars: a negative or an endless price would make every limit meaningless.
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WindowSection(Section):
@@ -103,9 +107,9 @@ class LlmSection(Section):
     """Token limit of one run, in and out together."""
     monthly_usd: float | None = Field(default=None, gt=0)
     """Money limit of one calendar month (UTC) over LLM, vision and search calls."""
-    prices: dict[str, tuple[float, float]] = {}
+    prices: dict[str, tuple[Price, Price]] = {}
     """US dollars per million tokens, in and out, by model id; a limit in money needs the model's price."""
-    call_prices: dict[str, float] = {}
+    call_prices: dict[str, Price] = {}
     """US dollars per call of paid services (brave, google, google-vision); a limit in money needs the price of each
     that is used."""
 
@@ -130,8 +134,8 @@ class AskSection(Section):
     """Which entities are asked for."""
     public_figures: Literal["require", "off"] = "require"
     """Whether a person must be shown to be a public figure."""
-    encyclopedia: tuple[str, ...] = ()
-    """Search providers (wikipedia, searxng, brave, google; see [rose]) that are asked for an encyclopedia's entry where
+    encyclopedia: tuple[Literal["wikipedia", "searxng", "brave", "google"], ...] = ()
+    """Search providers (see [rose]) that are asked for an encyclopedia's entry where
     the window's own news do not show a person to be public; empty asks nobody."""
     opt_out: tuple[str, ...] = ()
     """Names that are never asked for."""

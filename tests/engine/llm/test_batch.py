@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from support.llm_server import LlmServer, completion
 
 from engine.core.config import LlmSection
-from engine.core.errors import BudgetSpent
+from engine.core.errors import BudgetSpent, ConfigError
 from engine.core.protocols import ChatRequest
 from engine.llm.batch import BatchQueue, Progress
 from engine.llm.client import OpenAIChat
@@ -226,3 +227,70 @@ async def test_an_estimate_bounds_what_is_then_paid(tmp_path: Path) -> None:
     after = estimate(await planned(config, tmp_path, 6), prices=PRICES)
     assert (after.requests, after.answered, after.usd) == (0, 6, 0.0)
     assert estimate(await planned(config, tmp_path / "new", 6), prices={}).usd is None
+
+
+# ---------------------------------------------------------------- what a provider may do meanwhile
+
+
+async def test_a_batch_that_the_endpoint_knows_no_more_goes_out_anew(tmp_path: Path) -> None:
+    """Removed there, or made under another account: nothing came of it, so nothing is kept of it."""
+    with LlmServer(reply=numbered) as server:
+        await visit(settings(server), tmp_path, 6)
+        server.batches.batches.clear()
+        again = await visit(settings(server), tmp_path, 6)
+        assert (again.failed, again.submitted, again.waiting) == (6, 6, 6)
+        server.batches.finish()
+        await visit(settings(server), tmp_path, 6)
+        assert await replies(settings(server), tmp_path, 6) == [{"n": n} for n in range(6)]
+    assert server.answered == 0
+
+
+async def test_results_that_were_removed_are_asked_for_anew(tmp_path: Path) -> None:
+    with LlmServer(reply=numbered) as server:
+        await visit(settings(server), tmp_path, 6)
+        server.batches.finish()
+        (batch,) = server.batches.batches.values()
+        del server.batches.files[batch["output_file_id"]]
+        again = await visit(settings(server), tmp_path, 6)
+        assert (again.collected, again.failed, again.submitted) == (0, 6, 6)
+
+
+async def test_line_separators_inside_a_reply_end_no_line(tmp_path: Path) -> None:
+    """Servers may leave U+2028 and U+0085 unescaped, which Python takes for ends of lines."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    said = "one\u2028two\x85three\x0bfour"
+    request = ChatRequest("system", "user", schema)
+    with LlmServer(reply=lambda body: completion(f'{{"text": "{said[:9]}"}}')) as server:
+        config = settings(server)
+        chat = PlanningChat(config, cache=tmp_path / "cache")
+        with pytest.raises(Deferred):
+            await chat.complete(request)
+        async with OpenAIChat(config, api_key="test-key", cache=tmp_path / "cache") as live:
+            queue = BatchQueue(live, folder=tmp_path / "batches")
+            await queue.advance(chat.wanted)
+            server.batches.finish()
+            for name, data in server.batches.files.items():
+                if name != "file-0":
+                    server.batches.files[name] = data.replace(rb"\u2028", "\u2028".encode()).replace(
+                        rb"\u0085", "\x85".encode()
+                    )
+            progress = await queue.advance(chat.wanted)
+        assert (progress.collected, progress.failed) == (1, 0)
+        assert (await chat.complete(request)).data == {"text": said[:9]}
+
+
+async def test_an_endpoint_without_batches_is_a_setting(tmp_path: Path) -> None:
+    with LlmServer(reply=numbered) as server:
+        server.batches.handle = lambda *_: (404, {"error": {"message": "no such route"}})  # type: ignore[method-assign]
+        with pytest.raises(ConfigError, match="does it have a Batch API"):
+            await visit(settings(server), tmp_path, 2)
+    with LlmServer(reply=numbered, key="other") as server, pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        await visit(settings(server), tmp_path, 2)
+
+
+@pytest.mark.parametrize("prices", [{"m": (-1.0, 1.0)}, {"m": (1.0, float("inf"))}, {"m": (float("nan"), 1.0)}])
+def test_prices_that_would_undo_every_limit_are_refused(prices: dict[str, tuple[float, float]]) -> None:
+    with pytest.raises(ValidationError):
+        LlmSection(prices=prices)
+    with pytest.raises(ValidationError):
+        LlmSection(call_prices={name: min(pair) if pair[1] == 1.0 else pair[1] for name, pair in prices.items()})
