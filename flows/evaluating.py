@@ -55,6 +55,7 @@ async def inference_deps(config: Config, home: Home, run: Run | None, *, name: s
             search_chat=await _named(config, "search-chat", home, stack, ledger) if "search-chat" in heads else None,
             vision_chat=await _named(config, own, home, stack, ledger) if own else None,
             weights_dir=weights_of(config, home),
+            records=home.cache("segmenters"),
         )
 
 

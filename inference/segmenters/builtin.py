@@ -170,23 +170,24 @@ def files(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 
 
 def remote(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
-    return _served("remote", config, url=argument)
+    return _served("remote", config, deps, url=argument)
 
 
 def seem(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
-    return _served("seem", config)
+    return _served("seem", config, deps)
 
 
 def gres(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
-    return _served("gres", config)
+    return _served("gres", config, deps)
 
 
 def cris(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
-    return _served("cris", config)
+    return _served("cris", config, deps)
 
 
-def _served(name: str, config: Config, *, url: str = "") -> Built:
+def _served(name: str, config: Config, deps: InferenceDeps, *, url: str = "") -> Built:
     """A model behind the protocol of `remote`, at the address that the name or the config gives."""
+    from engine.web.search.record import Records
     from inference.segmenters.remote import Remote
 
     where = url or config.score.endpoints.get(name, "")
@@ -195,7 +196,12 @@ def _served(name: str, config: Config, *, url: str = "") -> Built:
             "write 'remote:http://host:port', or set" if name == "remote" else "start one with docker/segmenter and set"
         )
         raise ConfigError(f"'{name}' is a server of its own: {hint} [score] endpoints.{name}")
-    segmenter = Remote(where, timeout_s=float(config.score.options.get(name, {}).get("timeout_s", 120.0)))
+    segmenter = Remote(
+        where,
+        timeout_s=float(config.score.options.get(name, {}).get("timeout_s", 120.0)),
+        records=Records(deps.records) if deps.records is not None else None,
+        offline=config.score.offline,
+    )
     return Built(segmenter=segmenter, wording=segmenter.wording(), annotate=real_parts(config.annotate))
 
 

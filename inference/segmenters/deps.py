@@ -19,7 +19,8 @@ class InferenceDeps:
 
     `chat` reads pages and decides for WebSense, `seeing_chat` is the same where it takes images and says what they
     show; `search_chat` is a model that searches by itself (the retrieval baseline), `vision_chat` the one that Seg-Zero
-    and LLMSeg ask; `text_embedder` embeds chunks. The three factories make the annotator's parts of a section; None
+    and LLMSeg ask; `text_embedder` embeds chunks; `records` is the folder in which remote
+    segmenters' answers are written down. The three factories make the annotator's parts of a section; None
     means those of `segmentation.registry`.
     """
 
@@ -31,6 +32,7 @@ class InferenceDeps:
     text_embedder: TextEmbedder | None = None
     image_entities: ImageEntities | None = None
     weights_dir: Path | None = None
+    records: Path | None = None
     make_detector: Callable[[AnnotateSection], Detector] | None = None
     make_mask_model: Callable[[AnnotateSection], MaskModel] | None = None
     make_embedder: Callable[[AnnotateSection], Embedder] | None = None

@@ -3,6 +3,10 @@
 The protocol is described in docker/segmenter/serve.py, which is also a server for it. Images go as PNG, so that the
 model sees the same pixels. A server that is away or busy is waited for and then a `TransientError`; one that breaks the
 protocol is a `TerminalError`; what goes wrong with one image comes back as its failure.
+
+With `records` every answer is written down by picture, prompt and the server's own name and version, so that a run is
+repeated `offline` without the server. Masks that a server has made before are not asked for again if it names a version
+or the digest of its weights; of one that names neither nobody knows whether it is still the same.
 """
 
 from __future__ import annotations
@@ -21,7 +25,9 @@ from engine.core.geometry import Mask
 from engine.core.images import encode_png
 from engine.core.masks import decode_rle
 from engine.core.protocols import SegmentRequest, SegmentResult
-from engine.core.schema import Failure, FailureKind, ModelRef, Rle
+from engine.core.schema import Failure, FailureKind, ModelRef, Rle, canonical_json
+from engine.core.store import sha256_bytes
+from engine.web.search.record import Records
 from inference.benchmarks.mask_files import read_mask
 from inference.segmenters.base import Wording
 
@@ -45,13 +51,17 @@ class Remote:
         timeout_s: float = 120.0,
         client: httpx.Client | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        records: Records | None = None,
+        offline: bool = False,
     ) -> None:
         self.url = url.rstrip("/")
         self._client = client if client is not None else httpx.Client(timeout=timeout_s, trust_env=False)
         # a segmenter has no end of its own: its connections go when it does
         self._finalizer = weakref.finalize(self, self._client.close) if client is None else None
         self._sleep = sleep
-        info = self._call("GET", "/v1/info")
+        self._records = records
+        self._offline = offline
+        info = self._who()
         if info.get("protocol") != PROTOCOL:
             raise TerminalError(f"{self.url} speaks {info.get('protocol')!r}, this program speaks '{PROTOCOL}'")
         self.name = f"remote:{info.get('name', 'model')}"
@@ -75,7 +85,52 @@ class Remote:
             results += self._batch(requests[start : start + self._max_batch])
         return results
 
+    def _who(self) -> dict[str, Any]:
+        asked = {"kind": "segmenter", "url": self.url}
+        if self._offline:
+            told = self._records.read(_digest(asked)) if self._records is not None else None
+            if not isinstance(told, dict):
+                raise TransientError(f"offline, and the segmenter at {self.url} was never asked: go online once")
+            return told
+        info = self._call("GET", "/v1/info")
+        if self._records is not None:
+            self._records.write(_digest(asked), asked, info)
+        return info
+
     def _batch(self, part: Sequence[SegmentRequest]) -> list[SegmentResult]:
+        """Recorded answers where they count, the server's for the rest."""
+        asked = [self._asked(request) for request in part]
+        kept = [self._recorded(told) for told in asked]
+        lacking = [place for place, found in enumerate(kept) if found is None]
+        if lacking and self._offline:
+            raise TransientError(
+                f"offline, and {self.name} was never asked '{part[lacking[0]].prompt}': go online once"
+            )
+        for place, found in zip(lacking, self._fetch([part[place] for place in lacking]), strict=True):
+            kept[place] = found
+            if self._records is not None:
+                self._records.write(_digest(asked[place]), asked[place], found)
+        return [_result(found, request) for found, request in zip(kept, part, strict=True)]
+
+    def _asked(self, request: SegmentRequest) -> dict[str, Any]:
+        """What an answer is known by."""
+        if self._records is None:
+            return {}
+        pixels = sha256_bytes(str(request.image.shape).encode() + request.image.tobytes())
+        who = [self.name, self._version, self._weights]
+        return {"kind": "mask", "segmenter": who, "prompt": request.prompt, "image": pixels}
+
+    def _recorded(self, asked: Mapping[str, Any]) -> Any:
+        if self._records is None or not (self._offline or self._version or self._weights):
+            return None
+        found = self._records.read(_digest(asked))
+        # a failure may pass; offline it is what the run had
+        return found if self._offline or (isinstance(found, dict) and found.get("failure") is None) else None
+
+    def _fetch(self, part: Sequence[SegmentRequest]) -> list[Any]:
+        """The server's entries for these requests, as they came."""
+        if not part:
+            return []
         items = [
             {"image": base64.b64encode(encode_png(request.image)).decode("ascii"), "prompt": request.prompt}
             for request in part
@@ -84,14 +139,13 @@ class Remote:
             reply = self._call("POST", "/v1/segment", {"items": items})
         except httpx.ReadTimeout:
             if len(part) > 1:
-                return [result for request in part for result in self._batch([request])]
-            told = "the server did not answer in time"
-            return [SegmentResult(mask=None, failure=Failure(kind="timeout", detail=told))]
+                return [entry for request in part for entry in self._fetch([request])]
+            return [{"failure": {"kind": "timeout", "detail": "the server did not answer in time"}}]
         results = reply.get("results")
         if not isinstance(results, list) or len(results) != len(part):
             count = len(results) if isinstance(results, list) else "no"
             raise TerminalError(f"{self.url} gave {count} results for {len(part)} images")
-        return [_result(found, request) for found, request in zip(results, part, strict=True)]
+        return results
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """A decoded answer. Raises `TransientError`, `TerminalError`, or httpx's `ReadTimeout`."""
@@ -116,6 +170,10 @@ class Remote:
             if wait is not None:
                 self._sleep(wait)
         raise TransientError(f"{self.url} is out of reach ({said}): start the segmenter's server, then run again")
+
+
+def _digest(asked: Mapping[str, Any]) -> str:
+    return sha256_bytes(canonical_json({"protocol": PROTOCOL, **asked}).encode("utf-8", "surrogatepass"))
 
 
 def _decoded(answer: httpx.Response, url: str) -> dict[str, Any]:
