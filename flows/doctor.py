@@ -47,7 +47,10 @@ def examine(path: Path | None) -> list[Finding]:
     except ConfigError as error:
         return [*findings, Finding("bad", str(error), "correct the file, 'nest init' writes a fresh one")]
     findings.append(Finding("good", "configuration is valid"))
-    for part in (_home, _sources, _writer, _model_endpoint, _task_runner, _annotator, _segmenters, _hub, _prefect):
+    from flows.doctor_keys import expiries
+
+    parts = (_home, _sources, _writer, _model_endpoint, _task_runner, _annotator, _segmenters, _hub, expiries, _prefect)
+    for part in parts:
         findings += part(config)
     return findings
 
@@ -76,13 +79,13 @@ def refuse_unfit(run: Run) -> None:
 
 def wrong_sources(config: Config) -> Iterator[str]:
     """Sources whose type is not known or whose address cannot be one, in words; nothing is fetched."""
-    from engine.news.sources import source_type
+    from engine.news.sources import ready
 
     for row in config.source:
         try:
-            source_type(row.type)
+            ready(row)
         except ConfigError as error:
-            yield f"source '{row.name}': {error}"
+            yield str(error) if str(error).startswith("source ") else f"source '{row.name}': {error}"
             continue
         if row.type == "archive":
             if "://" not in row.url and not config.resolve(Path(row.url)).is_file():
@@ -160,7 +163,12 @@ def _model_endpoint(config: Config) -> Iterator[Finding]:
     if config.ask.writer != "llm":
         return
     base = config.llm.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    yield from _endpoint(base, "the model endpoint", "check [llm] base_url, OPENAI_BASE_URL and the network")
+    from flows.doctor_keys import model_access
+
+    for finding in _endpoint(base, "the model endpoint", "check [llm] base_url, OPENAI_BASE_URL and the network"):
+        yield finding
+        if finding.state == "good":
+            yield from model_access(config, base)
 
 
 def _endpoint(base: str, name: str, mend: str) -> Iterator[Finding]:
@@ -234,6 +242,9 @@ def _hub(config: Config) -> Iterator[Finding]:
         return
     if not os.environ.get("HF_TOKEN"):
         yield Finding("bad", "HF_TOKEN is not set", "export a token that may write to the repository")
+    from flows.doctor_keys import hub_access
+
+    yield from hub_access(config)
     if not config.snapshot.contact:
         yield Finding("bad", "[snapshot] contact is empty", "a published snapshot names where a removal is asked for")
 

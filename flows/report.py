@@ -10,6 +10,7 @@ from typing import Any
 from engine.core.schema import FunnelStep
 from flows import console
 from flows.commands.common import next_step, print_json
+from flows.pilot import whole_week
 from flows.run import Run
 from flows.stages import collect, push, score, snapshot
 
@@ -37,9 +38,13 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         console.say(f"report    {page / 'report.html'}")
     if built and push.repository(run):
         console.say(f"hub       {push.repository(run)}")
+    if (week := whole_week(run)) is not None:
+        console.say(f"estimate  {week.sentence()}")
     if not hint:
         return
-    if not built:
+    if run.config.collect.limit is not None and built:
+        next_step(f"nest refresh --window {run.window.label}")
+    elif not built:
         next_step(f"nest status --window {run.window.label}")
     elif not push.repository(run):
         next_step(f"nest push {run.window.label} --repo OWNER/{run.snapshot_name}")
@@ -60,6 +65,7 @@ def summary(run: Run) -> dict[str, Any]:
         "publishers": publisher_counts(run),
         "report": str(page / "report.html") if page and (page / "report.html").is_file() else None,
         "scores": score.figures(page),
+        "whole_week": week.plain() if (week := whole_week(run)) is not None else None,
     }
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.core.errors import ConfigError, RefusedError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+
+if TYPE_CHECKING:
+    from flows.stages.sources import SourceState
 
 
 def register(app: typer.Typer) -> None:
@@ -21,14 +25,47 @@ def register(app: typer.Typer) -> None:
 
 def init(
     path: Annotated[Path, typer.Argument(help="Where to write.")] = Path("nest.toml"),
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", help="Address of a feed or news sitemap instead of the starters; may be given again."),
+    ] = None,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Write the starter sources without asking them.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
 ) -> None:
-    """Write a commented nest.toml with starter sources."""
+    """Write a commented nest.toml with starter sources, or your own, each asked as it is added."""
+    from engine.core.config import load_config
     from engine.core.store import write_atomic
+    from flows.first import ask, find_sources, starter_text, table, with_sources
 
     if path.exists() and not force:
         raise RefusedError(f"{path} is there already: --force overwrites it")
-    write_atomic(path, (Path(__file__).parent / "starter.toml").read_bytes())
+    text = starter_text()
+    # the environment counts (proxies, addresses for host names), a nest.toml that is to be replaced does not
+    with tempfile.TemporaryDirectory(prefix="nest-init-") as work:
+        fresh = Path(work) / "nest.toml"
+        fresh.write_text(text, encoding="utf-8")
+        settings = load_config(fresh)
+    states: list[SourceState] = []
+    if source:
+        rows, states = find_sources(source, settings)
+        if not rows:
+            told = "; ".join(f"{state.name}: {state.detail}" for state in states)
+            raise ConfigError(f"none of the {len(source)} addresses is a feed or a news sitemap ({told})")
+        text = with_sources(text, rows)
+    elif not no_check:
+        states = ask(settings.source, settings)
+    write_atomic(path, text.encode())
+    if states:
+        console.say(console.table(table(states), right=frozenset({2, 3})))
+    bad = [state.name for state in states if state.state == "bad"]
+    if bad and source:
+        console.say(f"left out, since they did not answer as a source: {', '.join(bad)}")
+    elif bad:
+        console.say(
+            "sources that did not answer now are in the file all the same: 'nest sources check' asks them again"
+        )
     console.say(f"wrote {path}")
     next_step("nest doctor")
 

@@ -15,6 +15,7 @@ from flows import console
 from flows.run import Run
 from flows.stages.base import Done, batches, clock, done, split
 from flows.stages.lines import Lines
+from flows.stages.sources import rows_of
 
 if TYPE_CHECKING:
     from engine.news.losses import Publisher
@@ -59,11 +60,19 @@ async def _collect(run: Run, where: StageDir) -> None:
     found = StageDir(where.path / "found")
     async with news_deps(run) as deps:
         if not found.finished:
-            results = await find.find(run.window, run.config.source, run.config.collect, deps=deps)
+            results = await find.find(run.window, rows_of(run.config), run.config.collect, deps=deps)
             kept_links, lost = split(results, Link)
+            shown = len(kept_links)
             if run.config.collect.limit is not None:
                 kept_links = kept_links[: run.config.collect.limit]
-            found.commit(kept_links, lost, stage="find", found=len(kept_links) + len(lost), run=clock(started))
+            found.commit(
+                kept_links,
+                lost,
+                stage="find",
+                found=len(kept_links) + len(lost),
+                run=clock(started),
+                extra={"links": shown},
+            )
             del results, kept_links, lost
         links = Lines(Link)
         shards = batches([position for position, _ in links.add(found.path / DATA)], SHARD_LINKS)
