@@ -101,7 +101,10 @@ def scenes(n: int, seed: int = 0) -> Iterator[Scene]:
 @functools.cache
 def _people() -> tuple[_Cast, ...]:
     return tuple(
-        _Cast(f"person-{seed}", f"{GIVEN[k % 24]} {FAMILY[(k * 7 + 3) % 24]}", "person", "person", "", "person")
+        # the second round through the given names takes other family names, so that no two people share both
+        _Cast(
+            f"person-{seed}", f"{GIVEN[k % 24]} {FAMILY[(k * 7 + 3 + k // 24) % 24]}", "person", "person", "", "person"
+        )
         for k, seed in enumerate(PEOPLE_SEEDS)
     )
 

@@ -31,7 +31,10 @@ from segmentation.mask_models.portable import PortableMasker
 from support.synthetic import Scene as Made
 from support.synthetic import scenes
 
-FILE = Path(__file__).parents[1] / "data" / "synthetic" / "evidence.json"
+FOLDER = Path(__file__).parents[1] / "data" / "synthetic"
+#: The recording that the rules were tuned on, and one of another seed, recorded afterwards and only measured.
+FILE, HELD_OUT = FOLDER / "evidence.json", FOLDER / "held_out.json"
+SEEDS = {FILE: 0, HELD_OUT: 1}
 CONFIG = AnnotateSection(detector="portable", mask_model="portable", references=Path("there"))
 NOBODY = -1
 

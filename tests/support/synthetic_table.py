@@ -1,7 +1,7 @@
 """Binding and masks on the harder synthetic set: outcomes, the curve over the margin, what each gate does.
 
 PYTHONPATH=tests:. python -m support.synthetic_table record [--scenes 100]     takes some minutes
-PYTHONPATH=tests:. python -m support.synthetic_table table
+PYTHONPATH=tests:. python -m support.synthetic_table table [--held-out]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from engine.core.config.sections import AnnotateSection
 from engine.core.schema import GateFigure
 from segmentation.binding import Unbound
-from support.synthetic_evidence import CONFIG, FILE, Recorded, read, record
+from support.synthetic_evidence import CONFIG, FILE, HELD_OUT, SEEDS, Recorded, read, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ def table(recorded: Sequence[Recorded]) -> str:
         fails = [item for item in bound if not all(g.passed for g in held(item.gates, CONFIG) if g.name == name)]
         alone = [item for item in fails if item.passes(without=name)]
         lines.append(f"  {name:10s} fails {len(fails):3d}, alone {len(alone):3d}: {_told(fails)}")
+    lines += _stricter(bound)
     for label, how in (
         ("without references", {"references": False}),
         ("without place words", {"places": False}),
@@ -123,6 +124,33 @@ def table(recorded: Sequence[Recorded]) -> str:
     return "\n".join(lines)
 
 
+#: Stricter thresholds than the defaults: the gate's figure, the setting, and the values.
+STRICTER = (
+    ("score", "min_mask_score", (0.7, 0.8)),
+    ("stability", "min_stability", (0.9, 0.95)),
+    ("box_fill", "min_box_fill", (0.5, 0.6)),
+    ("border", "max_border_share", (0.2, 0.1)),
+    ("area_min", "min_area_share", (0.01,)),
+    ("parts", "max_parts_loss", (0.02,)),
+    ("overlap", "max_overlap", (0.02,)),
+    ("face", "min_face_share", (0.95,)),
+)
+
+
+def _stricter(bound: Sequence[Outcome]) -> list[str]:
+    """What each gate would take at stricter thresholds, as shares of what is bound and mean overlap of that."""
+    lines = []
+    for gate, setting, values in STRICTER:
+        told = []
+        for value in values:
+            config = CONFIG.model_copy(update={setting: value})
+            lost = [item for item in bound if any(f.name == gate and not f.passed for f in held(item.gates, config))]
+            overlap = f" ({np.mean([item.iou for item in lost]):.3f})" if lost else ""
+            told.append(f"at {value}: {len(lost) / len(bound):.1%}{overlap}")
+        lines.append(f"  {gate:10s} " + ", ".join(told))
+    return lines
+
+
 def _told(items: Sequence[Outcome]) -> str:
     if not items:
         return "none"
@@ -134,13 +162,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("record", "table"))
     parser.add_argument("--scenes", type=int, default=100)
+    parser.add_argument("--held-out", action="store_true", help="the recording of the other seed")
     told = parser.parse_args()
+    path = HELD_OUT if told.held_out else FILE
     if told.what == "record":
-        FILE.parent.mkdir(parents=True, exist_ok=True)
-        made = record(told.scenes)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = record(told.scenes, seed=SEEDS[path])
         rows = ",\n".join(json.dumps(row, sort_keys=True, separators=(",", ":")) for row in made["scenes"])
-        FILE.write_text(f'{{"versions":{json.dumps(made["versions"])},"scenes":[\n{rows}\n]}}\n', encoding="utf-8")
-    sys.stdout.write(table(read()) + "\n")
+        path.write_text(f'{{"versions":{json.dumps(made["versions"])},"scenes":[\n{rows}\n]}}\n', encoding="utf-8")
+    sys.stdout.write(table(read(path)) + "\n")
 
 
 if __name__ == "__main__":
