@@ -13,7 +13,7 @@ from engine.core.config import CollectSection, SourceSection
 from engine.core.errors import ConfigError, NestError, TransientError
 from engine.core.schema import Code, Link, Rejected, Stage, Window
 from engine.news.deps import NewsDeps
-from engine.news.sources import SourceError, source_type
+from engine.news.sources import SourceError, ready
 from engine.web.urls import url_key
 
 
@@ -28,7 +28,7 @@ async def find(
     active = [row for row in sources if not row.paused]
     if not active:
         raise ConfigError("no [[source]] is configured (or all are paused): 'nest init' writes some to start with")
-    types = [source_type(row.type) for row in active]
+    types = [ready(row) for row in active]
     results = await asyncio.gather(
         *(_ask(kind.links(window, row, config, deps=deps), row) for kind, row in zip(types, active, strict=True))
     )

@@ -24,7 +24,7 @@ from engine.core.schema import Code, Link, Window, canonical_json
 from engine.core.store.files import disk_error
 from engine.news.deps import NewsDeps
 from engine.news.extract import pictures_of
-from engine.news.sources import SourceError, source_type
+from engine.news.sources import SourceError, ready
 from engine.news.sources.base import outside
 from engine.web.errors import FetchError
 from engine.web.urls import url_key
@@ -133,7 +133,7 @@ async def harvest(
 
 async def _ask(row: SourceSection, window: Window, config: CollectSection, deps: NewsDeps) -> tuple[list[Link], str]:
     try:
-        found = await source_type(row.type).links(window, row, config, deps=deps)
+        found = await ready(row).links(window, row, config, deps=deps)
     except SourceError as error:
         return [], f"{error.code.value}: {error.detail}"
     except NestError:

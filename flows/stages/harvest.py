@@ -8,6 +8,7 @@ from typing import Any
 from engine.core.config import Config
 from engine.core.errors import ConfigError
 from engine.core.store import Home
+from flows.stages.sources import rows_of
 
 
 async def round_over(config: Config, *, now: datetime | None = None) -> Any:
@@ -21,4 +22,6 @@ async def round_over(config: Config, *, now: datetime | None = None) -> Any:
     home = Home(config.home)
     async with WebClient(config.collect, cache=home.cache("http")) as client:
         deps = NewsDeps(fetcher=client, blobs=home.blobs)
-        return await harvest(config.source, config.collect, deps=deps, store=home.harvest, now=now or datetime.now(UTC))
+        return await harvest(
+            rows_of(config), config.collect, deps=deps, store=home.harvest, now=now or datetime.now(UTC)
+        )

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.core.config import Config, SourceSection
@@ -57,6 +58,17 @@ class Health:
     last_round: datetime | None
 
 
+def rows_of(config: Config) -> list[SourceSection]:
+    """The rows with the paths of archives as the configuration means them: relative to its file, wherever a process
+    runs."""
+    return [
+        row.model_copy(update={"url": str(config.resolve(Path(row.url)))})
+        if row.type == "archive" and row.url and "://" not in row.url
+        else row
+        for row in config.source
+    ]
+
+
 def health(home: Home, sources: Sequence[SourceSection], *, now: datetime) -> Health:
     """Read from the harvest's record; asks nobody. Without any round everything is grey and there are no gaps."""
     from engine.news.harvest import gaps, health, rounds_of
@@ -82,18 +94,18 @@ async def check_sources(config: Config, *, now: datetime | None = None) -> list[
     today = (now or datetime.now(UTC)).date()
     async with WebClient(config.collect, cache=Home(config.home).cache("http")) as client:
         deps = NewsDeps(fetcher=client, blobs=Home(config.home).blobs)
-        return await asyncio.gather(*(_check(row, config, client, deps, today) for row in config.source))
+        return await asyncio.gather(*(_check(row, config, client, deps, today) for row in rows_of(config)))
 
 
 async def _check(row: SourceSection, config: Config, client: WebClient, deps: NewsDeps, today: date) -> SourceState:
     from engine.news.sources.base import SourceError
-    from engine.news.sources.registry import source_type
+    from engine.news.sources.registry import ready
 
     if row.paused:
         return SourceState(row.name, "paused")
     window = Window(first=today - timedelta(days=DAYS_BACK - 1), last=today)
     try:
-        found = await source_type(row.type).links(window, row, config.collect, deps=deps)
+        found = await ready(row).links(window, row, config.collect, deps=deps)
     except SourceError as error:
         return SourceState(row.name, "bad", detail=f"{error.code.value}: {error.detail}")
     except NestError as error:

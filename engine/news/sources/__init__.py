@@ -2,6 +2,6 @@
 plugin of the entry-point group `nest.sources`."""
 
 from engine.news.sources.base import Source, SourceError
-from engine.news.sources.registry import known_types, source_type
+from engine.news.sources.registry import known_types, ready, source_type
 
-__all__ = ["Source", "SourceError", "known_types", "source_type"]
+__all__ = ["Source", "SourceError", "known_types", "ready", "source_type"]

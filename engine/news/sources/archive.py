@@ -26,6 +26,7 @@ from engine.news.dates import parse_date
 from engine.news.deps import NewsDeps, Streamer
 from engine.news.page.witnesses import WEAK, witness
 from engine.news.sources.base import SourceError, drop, latest_of, outside
+from engine.news.sources.options import texts
 from engine.web.bodies import MAX_BYTES, check_page
 from engine.web.errors import FetchError
 from engine.web.pipe import pipe
@@ -74,11 +75,14 @@ def read_archive(
     """Links of the window's pages. Pages of other times and hosts are counted in one `Rejected` per reason, since an
     archive holds far more than a week. Raises `SourceError` for a file that is neither WARC nor JSONL."""
     lag = timedelta(days=int(row.options.get("lag_days", 7)))
-    hosts = frozenset(row.options.get("hosts", ()))
+    hosts = frozenset(host.lower().removeprefix("www.") for host in texts(row.options.get("hosts", ())))
     found: list[Link | Rejected] = []
     passed: Counter[Code] = Counter()
     for page in _whole(stored_pages(handle, name), name, row, found):
         if hosts and host_of(page.url).removeprefix("www.") not in hosts:
+            continue
+        if not page.url.startswith(("http://", "https://")):
+            passed[Code.FETCH_BAD_URL] += 1
             continue
         if page.stored is not None and not window.start <= page.stored < window.end + lag:
             passed[Code.OUTSIDE_WINDOW] += 1
@@ -175,9 +179,20 @@ def _warc(handle: IO[bytes]) -> Iterator[StoredPage]:
         raise SourceError(Code.SOURCE_UNREACHABLE, "the archive is damaged: not one whole record")
 
 
+def _bounded(handle: Any) -> Iterator[bytes]:
+    """Lines of a length that a page can have; longer ones are passed over in parts."""
+    limit = 2 * MAX_BYTES["page"]
+    while line := handle.readline(limit):
+        if line.endswith(b"\n") or len(line) < limit:
+            yield line
+            continue
+        while (rest := handle.readline(limit)) and not rest.endswith(b"\n"):
+            pass
+
+
 def _jsonl(lines: Any) -> Iterator[StoredPage]:
     try:
-        for line in lines:
+        for line in _bounded(lines):
             try:
                 raw = json.loads(line)
                 url, html = str(raw["url"]), str(raw["html"])

@@ -8,8 +8,10 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
+from engine.core.config import SourceSection
 from engine.core.errors import ConfigError
 from engine.news.sources.base import Source
+from engine.news.sources.options import check_options
 
 GROUP = "nest.sources"
 BUILT_IN = {
@@ -32,6 +34,13 @@ def _table() -> dict[str, str]:
 def known_types() -> tuple[str, ...]:
     """Names of all source types, sorted."""
     return tuple(sorted(_table()))
+
+
+def ready(row: SourceSection) -> Source:
+    """The type of a row, whose options have been checked. Raises `ConfigError`."""
+    kind = source_type(row.type)
+    check_options(row)
+    return kind
 
 
 def source_type(name: str) -> Source:

@@ -137,3 +137,25 @@ def test_an_archive_of_any_length_takes_the_memory_of_one_page(tmp_path: Path, k
         tracemalloc.stop()
     assert pages == 200
     assert peak < 4_000_000
+
+
+async def test_lines_that_no_page_has_and_addresses_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    endless = b'{"url": "https://x.example/long", "html": "' + b"x" * 21_000_000 + b'"}'
+    lines = [
+        endless,
+        json.dumps({"url": "https://x.example/a", "html": PAGE.decode()}).encode(),
+        json.dumps({"url": "javascript:void(0)", "html": PAGE.decode()}).encode(),
+        json.dumps({"url": "", "html": PAGE.decode()}).encode(),
+        json.dumps([1, 2]).encode(),
+        b"\xff\xfe",
+        json.dumps({"url": "https://x.example/b", "html": PAGE.decode()}).encode(),
+    ]
+    (tmp_path / "news.jsonl").write_bytes(b"\n".join(lines))
+    row = SourceSection(name="j", type="archive", url=str(tmp_path / "news.jsonl"))
+    found = await links_of(row, lambda _: Code.FETCH_FAILED, tmp_path / "blobs")
+    assert [item.url for item in found if isinstance(item, Link)] == ["https://x.example/a", "https://x.example/b"]
+    assert [(item.code, item.item) for item in found if isinstance(item, Rejected)] == [
+        (Code.FETCH_BAD_URL, "news.jsonl (2 pages)")
+    ]
+    with pytest.raises(SourceError):
+        await links_of(SourceSection(name="j", type="archive", url=str(tmp_path)), lambda _: Code.FETCH_FAILED)

@@ -20,7 +20,7 @@ from engine.core.schema import Code, Link, Rejected
 from engine.news.decide import place
 from engine.news.extract import extract_page
 from engine.news.feedread import read_feed
-from engine.news.sources import SourceError, known_types, source_type
+from engine.news.sources import SourceError, known_types, ready, source_type
 from engine.news.sources.gdelt import read_answer
 from engine.news.sources.google_news import publisher_url, query_urls, without_tail
 from engine.news.sources.sitemap import may_hold, period_in, read_sitemap
@@ -304,6 +304,43 @@ async def test_opaque_links_are_resolved_where_the_user_asks_for_it(monkeypatch:
     monkeypatch.setitem(sys.modules, "googlenewsdecoder", None)
     with pytest.raises(ConfigError, match=r"nest-data-engine\[news\]"):
         await links_of(row, lambda _: case("06-*/feed.xml"))
+
+
+# ---------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "word"),
+    [
+        ("sitemap", {"max_map": 3}, "did you mean 'max_maps'"),
+        ("sitemap", {"max_maps": 0}, "at least 1"),
+        ("sitemap", {"max_maps": True}, "at least 1"),
+        ("sitemap", {"undated": "maybe"}, "'keep' or 'drop'"),
+        ("feed", {"query": "x"}, "has none"),
+        ("gdelt", {"query": 3}, "a text or a list of texts"),
+        ("gdelt", {"query": ""}, "a text or a list of texts"),
+        ("gdelt", {"query": "x", "wait_s": "long"}, "seconds"),
+        ("gdelt", {"terms": ["domains", "astrology"]}, "astrology"),
+        ("google_news", {"query": "x", "every_days": 1.5}, "at least 1"),
+        ("google_news", {"query": "x", "resolve": "magic"}, "googlenewsdecoder"),
+        ("archive", {"hosts": [1]}, "a text or a list of texts"),
+        ("archive", {"lag_days": -1}, "0 or more"),
+        ("nowhere", {}, "unknown source type"),
+    ],
+)
+def test_options_that_cannot_be_are_told(kind: str, options: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        ready(SourceSection(name="s", type=kind, options=options))
+
+
+def test_options_that_fit() -> None:
+    for kind, options in (
+        ("sitemap", {"max_maps": 9, "undated": "keep"}),
+        ("gdelt", {"query": ["a", "b"], "wait_s": 0, "language": "english"}),
+        ("google_news", {"terms": ["domains", "trends"], "every_days": 2, "region": "GB"}),
+        ("archive", {"hosts": "x.example", "lag_days": 0}),
+    ):
+        ready(SourceSection(name="s", type=kind, options=options))
 
 
 # ---------------------------------------------------------------- terms
