@@ -18,9 +18,10 @@ from engine.core.store import held
 FROM, TO, EVERY = "2026-11-16", "2026-11-21", "2d"
 LABELS = ("261116_261117", "261118_261119", "261120_261121")
 SETTINGS = {
+    "collect.limit": 6,
     "score.segmenters": ["portable"],
     "ask.batch_articles": 2,
-    "annotate.shard_images": 2,
+    "annotate.shard_images": 1,
     "score.shard_samples": 2,
 }
 
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.chaos]
 
 
 def _snapshots(week: Week) -> dict[str, dict[str, str]]:
-    found = {label: digests(week.home / "snapshots" / f"NEST_{label}") for label in LABELS}
+    found = {label: digests(week.home / "snapshots" / f"NEST_{label}.pilot6") for label in LABELS}
     assert all("snapshot.json" in files for files in found.values())
     return found
 
@@ -43,8 +44,10 @@ def _clean(week: Week) -> None:
 @pytest.fixture(scope="module")
 def undisturbed_windows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     with Week(tmp_path_factory.mktemp("undisturbed"), overrides=SETTINGS) as week:
-        for label in LABELS:
-            week.nest("snapshot", "--window", label)
+        env = {"OPENAI_API_KEY": PLANTED_KEY}
+        process = chaos.start(chaos.context(), week.folder / "nest.toml", LABELS, env, week.folder / "log.txt")
+        process.join(600)
+        assert process.exitcode == 0, (week.folder / "log.txt").read_text()
         return _snapshots(week)
 
 
