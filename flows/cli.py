@@ -18,7 +18,7 @@ import typer
 
 from engine.core.errors import NestError
 from flows import console
-from flows.commands import compare, correct, evaluate, look, operate, pipeline, publish, review, setup
+from flows.commands import compare, correct, evaluate, look, operate, pipeline, publish, quote, review, setup
 
 app = typer.Typer(
     name="nest",
@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for part in (pipeline, publish, review, correct, evaluate, compare, look, setup, operate):
+for part in (pipeline, publish, review, correct, evaluate, quote, compare, look, setup, operate):
     part.register(app)
 
 

@@ -1,4 +1,4 @@
-"""Commands that score and quote: score, report, cite, replay."""
+"""The command that scores. Reports and quoting are in `quote`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config
 
 def register(app: typer.Typer) -> None:
     app.command()(score)
-    app.command()(report)
-    app.command()(cite)
-    app.command()(replay)
 
 
 def score(
@@ -62,7 +59,7 @@ def score(
     if offline:
         overrides["score.offline"] = True
     settings = config_of(config, overrides)
-    task = _task(dataset, settings)
+    task = task_named(dataset, settings)
     found = stage.places(task)
     if dry_run:
         for name, where in found.items():
@@ -81,7 +78,7 @@ def score(
     next_step("nest segmenters" if not names else f"nest score {dataset}")
 
 
-def _task(dataset: str, settings: Any) -> Any:
+def task_named(dataset: str, settings: Any) -> Any:
     """A window or snapshot of this home with its own news to search, else any benchmark."""
     from engine.core.windows import parse_window
     from flows.run import run_for
@@ -99,100 +96,3 @@ def _task(dataset: str, settings: Any) -> Any:
         if task is not None:
             return task
     return stage.task_for(dataset, settings)
-
-
-def report(
-    dataset: Annotated[str | None, typer.Argument(help="Window or snapshot whose score table is printed.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Write the leaderboard over all scored windows.")] = False,
-    anchors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--anchor",
-            help="A frozen segmenter that scores every window; may be given again. Default: [score] anchors.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the leaderboard; default: <home>/leaderboard.")
-    ] = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print a window's score table, or write the leaderboard over time."""
-    from flows.stages import score as stage
-
-    settings = config_of(config)
-    if every:
-        from engine.core.store import Home
-        from flows.compare import read_shifts
-        from inference.report.leaderboard import write_leaderboard
-
-        home = Home(settings.home)
-        found = stage.latest_reports(home)
-        target = out or home.root / "leaderboard"
-        shifts = {shift.window: shift.sentence() for shift in read_shifts(settings.home)}
-        write_leaderboard(found, target, anchors=tuple(anchors or settings.score.anchors), shifts=shifts)
-        if as_json:
-            print_json({"windows": [item.window for item in found], "folder": str(target)})
-        else:
-            console.say(f"leaderboard over {len(found)} windows: {target}")
-        return
-    if dataset is None:
-        raise ConfigError("say which window, or give --all")
-    place = stage.stored_report(_task(dataset, settings))
-    if place is None:
-        raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
-    if as_json:
-        print_json({"report": str(place), "scores": stage.figures(place)})
-    else:
-        console.out(stage.table(place))
-        console.say(f"report    {place}/report.html")
-
-
-def cite(
-    dataset: Annotated[str, typer.Argument(help="Window or snapshot, or a report.json.")],
-    config: ConfigOption = None,
-) -> None:
-    """Print the methods paragraph, a LaTeX table and BibTeX for a scored window."""
-    from flows.stages import score as stage
-    from inference.report.cite import bibtex, latex, methods
-    from inference.report.publish import read_report
-
-    path = Path(dataset)
-    if path.suffix == ".json" and path.is_file():
-        found = read_report(path)
-    else:
-        told = stage.read_report(stage.stored_report(_task(dataset, config_of(config))))
-        if told is None:
-            raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
-        found = told
-    console.out("\n\n".join([methods(found), latex(found), bibtex(found)]))
-
-
-def replay(
-    text: Annotated[str, typer.Argument(metavar="STRING", help="The score string of a report.")],
-    published: Annotated[Path, typer.Option("--published", help="Folder with report.json and predictions.")],
-    dataset: Annotated[str, typer.Option("--data", help="The snapshot: window, folder or OWNER/NAME@REVISION.")],
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Score published predictions again and compare every figure with the published ones."""
-    from engine.core.store import Home
-    from inference.benchmarks.registry import open_benchmark
-    from inference.report.cite import replay as again
-    from inference.report.publish import read_published
-
-    home = Home(config_of(config).home)
-    stored = read_published(published)
-    benchmark = open_benchmark(dataset, snapshots=home.snapshot("x").parent)
-    done = again(text, stored.report, benchmark, stored.predictions())
-    equal = not done.differences
-    if as_json:
-        print_json({"equal": equal, "differences": list(done.differences), "removed": list(done.removed)})
-    else:
-        for line in done.differences:
-            console.out(line)
-        if done.removed:
-            console.out(f"rows removed since: {', '.join(done.removed)}")
-        console.say("the same digits" if equal else f"{len(done.differences)} figures differ")
-    if not equal:
-        raise typer.Exit(1)

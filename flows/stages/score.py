@@ -18,7 +18,7 @@ from engine.core.config import Config
 from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
-from flows import sealed
+from flows import novelty, sealed
 from flows.run import Run, weights_of
 from flows.stages import snapshot
 from flows.stages.base import Done
@@ -76,8 +76,9 @@ def places(task: Task) -> dict[str, StageDir]:
     """Where each segmenter's predictions lie, by its label in the report, in the configuration's order."""
     from flows.wiring import index_digest
     from inference.predict import VERSION
-    from inference.segmenters.registry import segmenter_key
+    from inference.segmenters.registry import check_settings, segmenter_key
 
+    check_settings(task.config)
     search = index_digest(task.run) if task.run is not None else ""
     found: dict[str, StageDir] = {}
     for name in task.config.score.segmenters:
@@ -104,6 +105,8 @@ def place(task: Task) -> Path | None:
         return None
     inputs = [digest for found in predictions.values() for digest in found.digests()]
     config = {"score": task.config.score.keyed(), "data": task.digest}
+    if labels := novelty.digest(task):
+        config["novelty"] = labels
     return task.home.report(task.name, stage_key("score", REPORT_VERSION, config, inputs))
 
 
@@ -197,12 +200,15 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
     from inference.report.write import write
 
     truths, notes = known_truth(task)
+    benchmark = novelty.labelled(task, benchmark)
     report = score(
         benchmark,
         {name: found.iterate(Prediction) for name, found in predictions.items()},
         convention=task.config.score.convention,
         truths=truths,
         descriptions={"snapshot": "the snapshot's own masks"},
+        cutoffs=task.config.score.cutoffs,
+        novelty_model=task.config.score.novelty_model,
         notes=notes,
     )
     report = sealed.mark(report, task.home.root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.core.errors import ConfigError, TransientError
@@ -10,11 +11,16 @@ PATTERNS = ("data/*", "provenance/*", "README.md", "snapshot.json")
 
 
 def download(
-    repo: str, *, revision: str | None = None, cache_dir: Path | None = None, endpoint: str | None = None
+    repo: str,
+    *,
+    revision: str | None = None,
+    cache_dir: Path | None = None,
+    endpoint: str | None = None,
+    patterns: Sequence[str] = PATTERNS,
 ) -> tuple[Path, str]:
     """The folder of a dataset's files and the commit it was taken at.
 
-    `endpoint` None is `HF_ENDPOINT` or the Hub's own.
+    `endpoint` None is `HF_ENDPOINT` or the Hub's own; `patterns` are the files that are wanted.
 
     Raises `ConfigError` where there is no such dataset or revision or no right to read it, `TransientError`
     where the Hub does not answer.
@@ -32,7 +38,7 @@ def download(
             repo_type="dataset",
             revision=commit,
             cache_dir=cache_dir,
-            allow_patterns=list(PATTERNS),
+            allow_patterns=list(patterns),
             endpoint=endpoint,
         )
     except RevisionNotFoundError as error:

@@ -3,48 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support import snapshots
+from support.desk import NAME, REPO, Desk
 from support.hub import LoopbackHub, free_port
-
-ROOT = Path(__file__).parents[2]
-NAME = snapshots.WINDOW.name
-REPO = f"news/{NAME}"
-
-
-@dataclass
-class Desk:
-    """A home with one finished snapshot, and a Hub."""
-
-    folder: Path
-    hub: LoopbackHub
-
-    @property
-    def snapshot(self) -> Path:
-        return self.folder / "home" / "snapshots" / NAME
-
-    def nest(self, *words: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("NEST", "OPENAI", "HF_", "PREFECT"))}
-        told = {**clean, "PYTHONPATH": str(ROOT), **self.hub.environ(self.folder / "hf"), **env}
-        done = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words],
-            cwd=self.folder,
-            env={**told, "NEST__HOME": "home"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        return done
 
 
 @pytest.fixture

@@ -326,7 +326,9 @@ class HubSection(Section):
 class ScoreSection(Section):
     """Segmenters that are run over a snapshot, and how they are scored."""
 
-    NOT_IN_KEY = frozenset({"anchors", "device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"})
+    NOT_IN_KEY = frozenset(
+        {"anchors", "retired", "device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"}
+    )
 
     segmenters: tuple[str, ...] = ("grounded-sam", "rose:grounded-sam")
     """Names, see `nest segmenters`."""
@@ -336,6 +338,12 @@ class ScoreSection(Section):
     """Convention of the headline figures."""
     anchors: tuple[str, ...] = ()
     """Frozen segmenters that score every window: trends are differences to them, `nest status` shows them first."""
+    novelty_model: str = ""
+    """Model whose labels (`nest novelty`) tell novel from emerging; "" for those that the snapshot brings."""
+    cutoffs: dict[str, str] = {}
+    """Last day (YYYY-MM-DD) that a segmenter's models know of, by its name: a line in the leaderboard."""
+    retired: dict[str, str] = {}
+    """Segmenters that score no more, with the reason: they stay in the leaderboard, their blanks explained."""
     known_truth: Literal["", "sample"] = ""
     """Masks known from elsewhere to score against as well: sample for the bundled week."""
     cutoff_lag_days: int = Field(default=0, ge=0)

@@ -1,0 +1,103 @@
+"""Finding what a score string stands for, and sharing what others need to check it: no figure is made here.
+
+Published runs (`report.json` and predictions) lie in each report's folder; pushed, they lie in a dataset repository
+beside the data as `published/<digest>-<key>/`, with the leaderboard's static files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.core.errors import ConfigError
+from engine.core.store import Home
+
+if TYPE_CHECKING:
+    from inference.benchmarks.base import Benchmark
+    from inference.report.publish import Published
+
+LEADERBOARD = ("leaderboard.json", "leaderboard.md", "leaderboard.html")
+#: Folder in the repository for the published runs.
+PUBLISHED = "published"
+
+
+def runs_of(home: Home) -> Iterator[Path]:
+    """Folders of published runs in a home, pilots left out."""
+    for path in sorted((home.root / "reports").glob("*/*/published/report.json")):
+        if "." not in path.parts[-4]:
+            yield path.parent
+
+
+def shared_files(home: Home, board: Path) -> dict[str, Path]:
+    """Path in the repository and local file of the leaderboard and of every published run."""
+    found = {name: board / name for name in LEADERBOARD}
+    for folder in runs_of(home):
+        place = f"{PUBLISHED}/{folder.parts[-3]}-{folder.parts[-2]}"
+        found |= {
+            f"{place}/{path.relative_to(folder).as_posix()}": path
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+    return found
+
+
+def published_run(text: str, home: Home, where: str, *, endpoint: str | None = None) -> Published:
+    """The published run that a score string is of: of several, that with the most segmenters.
+
+    `where` is a folder (one run, or many below it), a repository OWNER/NAME[@REVISION], or "" for this home's reports.
+    Raises `ConfigError` where there is none.
+    """
+    from inference.benchmarks.hub import download
+    from inference.report.publish import read_published, read_report
+
+    if not where:
+        folders = list(runs_of(home))
+    elif Path(where).is_dir():
+        folders = [
+            path.parent for path in sorted(Path(where).rglob("report.json")) if (path.parent / "predictions").is_dir()
+        ]
+    elif where.count("/") == 1:
+        repo, _, revision = where.partition("@")
+        root, _ = download(repo, revision=revision or None, patterns=(f"{PUBLISHED}/*",), endpoint=endpoint)
+        folders = [path.parent for path in sorted(root.glob(f"{PUBLISHED}/*/report.json"))]
+    else:
+        raise ConfigError(f"there are no published runs at {where}: give a folder or OWNER/NAME")
+    told = [(folder, read_report(folder / "report.json")) for folder in folders]
+    wanted = [(len(report.segmenters), folder.name, folder) for folder, report in told if report.score_string == text]
+    if not wanted:
+        known = sorted({report.score_string for _, report in told})
+        hint = f"; there are: {', '.join(known[:5])}" if known else ""
+        raise ConfigError(f"no published run of '{text}' in {where or home.root / 'reports'}{hint}")
+    return read_published(max(wanted)[2])
+
+
+def pinned_data(text: str, home: Home, *, endpoint: str | None = None) -> tuple[Benchmark, str]:
+    """The data that a score string names, and a remark if they are not at the pinned revision any more.
+
+    From the Hub by commit; where a takedown has removed that commit, the head. A name without an owner is looked for
+    among this home's snapshots and their earlier revisions. Raises `ConfigError` where there are none.
+    """
+    from engine.snapshot.revise import SUPERSEDED
+    from inference.benchmarks.nest import load
+    from inference.metrics.scorestring import parse
+
+    wanted = parse(text)
+    if "/" in wanted.dataset:
+        try:
+            return load(
+                f"{wanted.dataset}@{wanted.revision}" if wanted.revision else wanted.dataset, endpoint=endpoint
+            ), ""
+        except ConfigError as error:
+            if "has no revision" not in str(error):
+                raise
+        return load(
+            wanted.dataset, endpoint=endpoint
+        ), f"{wanted.dataset} no longer has {wanted.revision[:12]}: its head"
+    root = home.snapshot("x").parent
+    places = [root / wanted.dataset, root / SUPERSEDED / f"{wanted.dataset}.{wanted.revision}"]
+    found = [load(place) for place in places if place.is_dir()]
+    if not found:
+        raise ConfigError(f"there is no snapshot {wanted.dataset} in {home.root}: say where the data are with --data")
+    exact = [one for one in found if one.digest.startswith(wanted.digest)]
+    return (exact[0], "") if exact else (found[0], f"{wanted.dataset} here is {found[0].revision}")
