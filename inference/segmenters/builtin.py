@@ -11,6 +11,7 @@ from engine.core.protocols import ChatModel, Detector, Embedder, MaskModel, Segm
 from inference.segmenters.base import Wording
 from inference.segmenters.deps import Built, InferenceDeps
 from inference.segmenters.keys import portable_parts, real_parts, sam2_parts
+from inference.segmenters.options import options_of
 
 #: Detectors take the noun, with the name behind it where they can read names.
 NOUN = Wording(form="phrase", names=False, max_chars=120)
@@ -116,13 +117,13 @@ def _family(name: str, module: str, kind: str, config: Config, deps: InferenceDe
 
     folder = weights_folder(name, config, deps)
     tower = config.score.weights.get(f"{name}.vision_tower")
-    options = config.score.options.get(name, {})
+    options = options_of(name, config)
     made = getattr(importlib.import_module(module), kind)(
         folder,
         vision_tower=config.resolve(Path(tower)) if tower else None,
         device=config.score.device,
         dtype=config.annotate.dtype,
-        **{key: options[key] for key in ("conversation", "forced", "max_new_tokens") if key in options},
+        **options,
     )
     return Built(segmenter=cast("Segmenter", made), wording=LISA_WORDING, annotate=real_parts(config.annotate))
 
@@ -142,13 +143,11 @@ def read(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 def sam3(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.sam3 import Sam3
 
-    options = config.score.options.get("sam3", {})
     segmenter = Sam3(
         weights_folder("sam3", config, deps),
         device=config.score.device,
         dtype=config.annotate.dtype,
-        **({"threshold": float(options["threshold"])} if "threshold" in options else {}),
-        every=options.get("every") is True,
+        **options_of("sam3", config),
     )
     return Built(segmenter=segmenter, wording=NOUN, annotate=real_parts(config.annotate))
 
@@ -198,7 +197,7 @@ def _served(name: str, config: Config, deps: InferenceDeps, *, url: str = "") ->
         raise ConfigError(f"'{name}' is a server of its own: {hint} [score] endpoints.{name}")
     segmenter = Remote(
         where,
-        timeout_s=float(config.score.options.get(name, {}).get("timeout_s", 120.0)),
+        **options_of(name, config),
         records=Records(deps.records) if deps.records is not None else None,
         offline=config.score.offline,
     )
@@ -209,7 +208,7 @@ def seg_zero(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.model_boxes import SIDES
     from inference.segmenters.seg_zero import PROMPT, SegZero
 
-    options = config.score.options.get("seg-zero", {})
+    options = options_of("seg-zero", config)
     told = options.get("space", "resized_840")
     space = next((known for known in SIDES if known == told), None)
     if space is None:
@@ -219,8 +218,8 @@ def seg_zero(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
         vision_chat("seg-zero", deps),
         mask_model_of(section, config, deps),
         space=space,
-        prompt=str(options.get("prompt", PROMPT)),
-        max_tokens=int(options.get("max_tokens", 2000)),
+        prompt=options.get("prompt", PROMPT),
+        max_tokens=options.get("max_tokens", 2000),
     )
     return Built(segmenter=segmenter, annotate=section)
 
@@ -228,8 +227,8 @@ def seg_zero(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 def llmseg(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
     from inference.segmenters.llmseg import LlmSeg
 
-    passes = int(config.score.options.get("llmseg", {}).get("passes", 3))
-    segmenter = LlmSeg(vision_chat("llmseg", deps), passes=passes)
+    options = {key: value for key, value in options_of("llmseg", config).items() if key != "model"}
+    segmenter = LlmSeg(vision_chat("llmseg", deps), **options)
     return Built(segmenter=segmenter, annotate=real_parts(config.annotate))
 
 

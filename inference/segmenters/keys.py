@@ -15,6 +15,7 @@ from engine.core.errors import ConfigError
 from engine.core.store import sha256_bytes, sha256_file
 from inference.rose.ablation import VARIANTS, switched
 from inference.segmenters.deps import InferenceDeps
+from inference.segmenters.options import options_of
 
 #: What a detector, a mask model or an embedder reads of `[annotate]`; gates and binding are the annotator's own.
 _PARTS = (
@@ -40,7 +41,8 @@ def segmenter_key(name: str, config: Config, *, weights_dir: Path, search: str =
 
     check(name)
     head, _, argument = name.partition(":")
-    options = dict(config.score.options.get(head, {}))
+    # a misspelt setting is told before anything is predicted
+    options = options_of(head, config) if head in BUILT_IN else dict(config.score.options.get(head, {}))
     own: dict[str, Any] = {"name": name, "options": options}
     if head == "portable":
         return own | {"parts": _parts(portable_parts(config.annotate), weights_dir)}

@@ -19,7 +19,17 @@ from inference.segmenters.base import Runner, SegmenterRunner
 from inference.segmenters.deps import Built, Factory, InferenceDeps
 from inference.segmenters.keys import segmenter_key
 
-__all__ = ["BUILT_IN", "SegmenterInfo", "build", "check", "known", "make", "plugin_of", "segmenter_key"]
+__all__ = [
+    "BUILT_IN",
+    "SegmenterInfo",
+    "build",
+    "check",
+    "check_settings",
+    "known",
+    "make",
+    "plugin_of",
+    "segmenter_key",
+]
 
 GROUP = "nest.segmenters"
 
@@ -116,6 +126,17 @@ def check(name: str) -> None:
         if not argument:
             raise ConfigError(f"'{name}' wraps a segmenter: write for example '{head}:portable'")
         check(argument)
+
+
+def check_settings(config: Config) -> None:
+    """Raise `ConfigError` where `[score]` sets something for a segmenter that does not exist."""
+    score = config.score
+    for setting, names in (("options", score.options), ("endpoints", score.endpoints), ("weights", score.weights)):
+        for name in names:
+            try:
+                _point(name.partition(".")[0])
+            except ConfigError as error:
+                raise ConfigError(f"[score] {setting}.{name}: {error}") from None
 
 
 def make(name: str, config: Config, *, deps: InferenceDeps) -> Runner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -14,6 +15,7 @@ from engine.core.config import Config
 from engine.core.errors import ConfigError
 from inference.segmenters import registry
 from inference.segmenters.deps import InferenceDeps
+from inference.segmenters.options import options_of
 
 
 def test_every_known_name_can_be_checked() -> None:
@@ -43,6 +45,42 @@ def test_unknown_names_are_config_errors(name: str, told: str) -> None:
         registry.check(name)
     with pytest.raises(ConfigError, match=told):
         registry.make(name, Config(), deps=InferenceDeps())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("seg-zero", {"spcae": "norm_1"}, "options.seg-zero.spcae is not known, did you mean 'space'"),
+        ("seg-zero", {"max_tokens": "many"}, "max_tokens = 'many' has to be a whole number"),
+        ("llmseg", {"passes": 1.5}, "passes = 1.5 has to be a whole number"),
+        ("llmseg", {"passes": -1}, "may not be negative"),
+        ("sam3", {"every": 1}, "every = 1 has to be true or false"),
+        ("sam3", {"threshold": True}, "threshold = True has to be a number"),
+        ("portable", {"speed": 2}, "options.portable.speed is not known: 'portable' takes none"),
+        ("remote", {"timeout": 3}, "did you mean 'timeout_s'"),
+    ],
+)
+def test_a_wrong_option_is_a_config_error_before_anything_runs(
+    name: str, options: dict[str, object], told: str, tmp_path: Path
+) -> None:
+    config = Config.model_validate({"score": {"options": {name: options}}})
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        registry.segmenter_key(name, config, weights_dir=tmp_path)
+
+
+def test_numbers_are_taken_as_they_fit() -> None:
+    config = Config.model_validate({"score": {"options": {"sam3": {"threshold": 1, "every": True}}}})
+    assert options_of("sam3", config) == {"threshold": 1.0, "every": True}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("options", {"segzero": {"model": "m"}}), ("endpoints", {"segzero": "http://x"}), ("weights", {"segzero": "/x"})],
+)
+def test_a_setting_for_nobody_names_the_nearest(setting: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"\[score\] {setting}.segzero: .*did you mean 'seg-zero'"):
+        registry.check_settings(Config.model_validate({"score": {setting: value}}))
+    registry.check_settings(Config.model_validate({"score": {"weights": {"lisa.vision_tower": "/x"}}}))
 
 
 def test_missing_weights_say_where_they_belong(tmp_path: Path) -> None:
