@@ -6,6 +6,7 @@ dies loses one shard, and whoever comes next does it.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from flows.watch import watch
 
 #: How often shards are sent out again after the runs that had them ended without finishing (a lost worker).
 ROUNDS = 3
+PROGRESS_EVERY_S = 30.0
 
 
 @flow(name="annotate", flow_run_name="annotate-{window}", persist_result=False)
@@ -49,9 +51,11 @@ def annotate_here(run: Run, shards: list[int] | None = None) -> int:
     images = 0
     key = f"masks-{run.window.label.replace('_', '-')}"
     shown = create_progress_artifact(0.0, key=key, description="Shards of masks done") if wanted else None
+    told = time.monotonic()
     for number, index in enumerate(wanted, 1):
         images += step(f"annotate {run.window.label} shard {index}", stage.do_shards, run, [index])
-        if shown is not None:
+        if shown is not None and (number == len(wanted) or time.monotonic() - told > PROGRESS_EVERY_S):
+            told = time.monotonic()
             update_progress_artifact(cast(UUID, shown), 100.0 * number / len(wanted))
     return images
 

@@ -18,7 +18,7 @@ from engine.core.store import held
 FROM, TO, EVERY = "2026-11-16", "2026-11-21", "2d"
 LABELS = ("261116_261117", "261118_261119", "261120_261121")
 SETTINGS = {
-    "collect.limit": 6,
+    "collect.limit": 14,
     "score.segmenters": ["portable"],
     "ask.batch_articles": 2,
     "annotate.shard_images": 1,
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.chaos]
 
 
 def _snapshots(week: Week) -> dict[str, dict[str, str]]:
-    found = {label: digests(week.home / "snapshots" / f"NEST_{label}.pilot6") for label in LABELS}
+    found = {label: digests(week.home / "snapshots" / f"NEST_{label}.pilot14") for label in LABELS}
     assert all("snapshot.json" in files for files in found.values())
     return found
 

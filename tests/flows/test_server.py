@@ -15,7 +15,7 @@ from support.week import PLANTED_KEY, Week, digests, holding, rubbish
 FROM, TO, EVERY = "2026-11-16", "2026-11-22", "2d"
 LABELS = ("261116_261117", "261118_261119", "261120_261121", "261122_261122")
 SETTINGS = {
-    "collect.limit": 6,
+    "collect.limit": 14,
     "ask.writer": "template",
     "score.segmenters": [],
     "annotate.shard_images": 1,
@@ -45,7 +45,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
 
 def _snapshot(week: Week, label: str) -> dict[str, str]:
     """Digests of the window's snapshot; a limit makes it a pilot, which is the same code."""
-    found = digests(week.home / "snapshots" / f"NEST_{label}.pilot6")
+    found = digests(week.home / "snapshots" / f"NEST_{label}.pilot14")
     assert "snapshot.json" in found
     return found
 
