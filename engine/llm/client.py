@@ -195,7 +195,7 @@ class OpenAIChat(Asking):
             tokens_in, tokens_out = tokens_of(outcome, guessed_in=wire.estimate_tokens(request))
             usd = self.ledger.price(self.name, tokens_in, tokens_out)
         self.ledger.record(
-            kind="llm",
+            kind="vision" if request.images else "llm",
             purpose=request.purpose or "chat",
             model=self.name,
             tokens_in=tokens_in,
