@@ -109,7 +109,8 @@ class OpenAIChat(Asking):
         good_before = self._good_answers
         attempt = hollow = 0
         while True:
-            answer, dialect = await self._paid_exchange(request)
+            answer, dialect, queued = await self._paid_exchange(request)
+            started += queued  # patience is for the server, not for the queue in front of it
             if answer.status == 200:
                 outcome = outcome_of(answer.json(), self.config)
                 reply = self._reply(request, outcome)
@@ -162,16 +163,22 @@ class OpenAIChat(Asking):
             "that it is up, then run again; what was answered is kept"
         )
 
-    async def _paid_exchange(self, request: ChatRequest) -> tuple[Answer, wire.Dialect]:
-        """One exchange, entered into the ledger. A place among those under way is held only while the server has the
-        request: what comes before and after must not keep another one waiting."""
+    async def _paid_exchange(self, request: ChatRequest) -> tuple[Answer, wire.Dialect, float]:
+        """One exchange, entered into the ledger; also how it was asked, and the seconds spent waiting for a place.
+
+        A place among those under way is held only while the server has the request: what comes before and after must
+        not keep another one waiting.
+        """
         tokens = wire.estimate_tokens(request) + request.max_tokens
         usd = self.ledger.price(self.name, tokens - request.max_tokens, request.max_tokens)
         dialect = self._dialect
         body = wire.body_of(request, self.config, dialect)
         held = False
+        loop = asyncio.get_running_loop()
+        arrived = loop.time()
         try:
             async with self._slots:
+                queued = loop.time() - arrived
                 await self._wait_for_others()
                 if self._dialect != dialect:  # another request has found out meanwhile
                     dialect = self._dialect
@@ -184,7 +191,7 @@ class OpenAIChat(Asking):
         finally:
             if held:
                 await self.ledger.release(usd=usd, tokens=tokens)
-        return answer, dialect
+        return answer, dialect, queued
 
     def _enter(self, request: ChatRequest, answer: Answer) -> None:
         """Into the ledger before the cache: a kill between the two must not hide what was paid."""

@@ -301,3 +301,24 @@ async def test_no_key_on_disk(tmp_path: Path) -> None:
     with LlmServer(reply=lambda body: completion(GOOD)) as server:
         await ask(server, tmp_path)
     assert b"test-key" not in contents(tmp_path)
+
+
+async def test_standing_in_the_queue_uses_up_no_patience(tmp_path: Path) -> None:
+    """A slow model answers one at a time; the last in the row meets a hiccup and is asked again all the same."""
+    seen: list[str] = []
+
+    def reply(body: Any) -> Scripted:
+        text = body["messages"][1]["content"]
+        seen.append(text)
+        if text == "number 5" and seen.count(text) == 1:
+            return Scripted(503, {"error": {"message": "busy"}})
+        return completion(GOOD)
+
+    with LlmServer(reply=reply, latency_s=0.4) as server:
+        async with chat(server, tmp_path, max_in_flight=1, patience_s=1.2) as client:
+            found = await asyncio.gather(
+                *(client.complete(ChatRequest("system", f"number {n}", SCHEMA)) for n in range(6))
+            )
+        assert server.most_in_flight == 1
+    assert [item.status for item in found] == ["ok"] * 6
+    assert seen.count("number 5") == 2
