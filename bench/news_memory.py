@@ -98,8 +98,13 @@ def _one(pages: int, port: int, hosts: int) -> dict[str, float]:
         stop = threading.Event()
 
         def watch() -> None:
-            while not stop.wait(0.05):
+            shards = 0
+            while not stop.wait(0.1):
                 peaks[phase] = max(peaks[phase], _rss_mb())
+                there = sum(1 for _ in (where.path / "shards").glob("*")) if phase == "collecting" else shards
+                if there >= shards + 20:
+                    shards = there
+                    sys.stderr.write(f"  {shards * collect.SHARD_LINKS} pages: peak {peaks[phase]} MB\n")
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()
