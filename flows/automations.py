@@ -5,11 +5,12 @@ Written through the client by `nest ops install-automations`; doing it again cha
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from engine.core.errors import ConfigError, TransientError
+from engine.core.errors import ConfigError
 
 #: Three heartbeats (`PREFECT_FLOWS_HEARTBEAT_FREQUENCY`, 180 s unless set) may be missed.
 SILENT_S = 540
@@ -78,37 +79,31 @@ def wanted(*, silent_s: int = SILENT_S, late_s: int = LATE_S) -> list[Any]:
 def install(*, silent_s: int = SILENT_S, late_s: int = LATE_S, dry_run: bool = False) -> list[Installed]:
     """Bring the server's automations to what is wanted. Raises `ConfigError` without a server, `TransientError` where
     it does not answer."""
-    import os
-
     if not os.environ.get("PREFECT_API_URL"):
         raise ConfigError("automations live on a Prefect server: set PREFECT_API_URL")
-    import httpx
+    from flows.embedded.inline import asking_the_server
+    from flows.embedded.start import require_server
+
+    require_server(os.environ["PREFECT_API_URL"])
     from prefect.client.orchestration import get_client
-    from prefect.exceptions import PrefectHTTPStatusError
 
     done = []
-    try:
-        with get_client(sync_client=True) as client:
-            for automation in wanted(silent_s=silent_s, late_s=late_s):
-                there = client.read_automations_by_name(automation.name)
-                if not there:
-                    word = "created"
-                    if not dry_run:
-                        client.create_automation(automation)
-                elif _same(there[0], automation) and len(there) == 1:
-                    word = "there already"
-                else:
-                    word = "changed"
-                    if not dry_run:
-                        client.update_automation(there[0].id, automation)
-                        for extra in there[1:]:
-                            client.delete_automation(extra.id)
-                done.append(Installed(automation.name, word))
-    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
-        raise TransientError(
-            f"the Prefect server at {os.environ['PREFECT_API_URL']} did not do it ({error}): is it running, and of "
-            "this version?"
-        ) from error
+    with asking_the_server(), get_client(sync_client=True) as client:
+        for automation in wanted(silent_s=silent_s, late_s=late_s):
+            there = client.read_automations_by_name(automation.name)
+            if not there:
+                word = "created"
+                if not dry_run:
+                    client.create_automation(automation)
+            elif _same(there[0], automation) and len(there) == 1:
+                word = "there already"
+            else:
+                word = "changed"
+                if not dry_run:
+                    client.update_automation(there[0].id, automation)
+                    for extra in there[1:]:
+                        client.delete_automation(extra.id)
+            done.append(Installed(automation.name, word))
     return done
 
 

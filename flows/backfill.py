@@ -24,6 +24,8 @@ from flows.run import Run, run_for
 
 #: States of a line that need no further call.
 SETTLED = ("finished", "open", "sent")
+#: A longer range is a slip of the pen.
+MOST_WINDOWS = 1000
 
 
 @dataclass
@@ -118,6 +120,9 @@ def plan(
         days = date.fromisoformat(first), date.fromisoformat(last)
     except ValueError as error:
         raise ConfigError(f"not a date ({error}): write YYYY-MM-DD") from error
+    count = ((days[1] - days[0]).days + 1) / max(1, int(match[1]))
+    if count > MOST_WINDOWS:
+        raise ConfigError(f"{first} to {last} are {count:.0f} windows of {every}: at most {MOST_WINDOWS} at a time")
     settings = load_config(config, overrides=overrides)
     instant = now or datetime.now(UTC)
     lines = []

@@ -96,12 +96,15 @@ def send(lines: Sequence[Line], how: How) -> None:
         return
     if not os.environ.get("PREFECT_API_URL"):
         raise ConfigError("--deployment needs a Prefect server: set PREFECT_API_URL, or leave it out to run here")
+    from flows.embedded.inline import asking_the_server
+    from flows.embedded.start import require_server
+
+    require_server(os.environ["PREFECT_API_URL"])
     from prefect.deployments import run_deployment
-    from prefect.exceptions import ObjectNotFound
 
     sent = {}
     for line in lines:
-        try:
+        with asking_the_server():
             flow_run = run_deployment(
                 how.deployment,
                 parameters={
@@ -114,15 +117,12 @@ def send(lines: Sequence[Line], how: How) -> None:
                 timeout=0,
                 as_subflow=False,
             )
-        except ObjectNotFound as error:
-            raise ConfigError(
-                f"the server has no deployment '{how.deployment}': 'prefect deployment ls' lists them"
-            ) from error
         line.state, line.detail = "sent", f"flow run {flow_run.name}"  # type: ignore[union-attr]
         sent[flow_run.id] = line  # type: ignore[union-attr]
         console.say(f"backfill: window {line.label} sent as {flow_run.name}")  # type: ignore[union-attr]
     if how.wait:
-        _wait(sent)
+        with asking_the_server():
+            _wait(sent)
 
 
 def _wait(sent: dict[object, Line]) -> None:

@@ -49,7 +49,19 @@ def examine(path: Path | None) -> list[Finding]:
     findings.append(Finding("good", "configuration is valid"))
     from flows.doctor_keys import expiries
 
-    parts = (_home, _sources, _writer, _model_endpoint, _task_runner, _annotator, _segmenters, _hub, expiries, _prefect)
+    parts = (
+        _home,
+        _sources,
+        _writer,
+        _model_endpoint,
+        _task_runner,
+        _deployments,
+        _annotator,
+        _segmenters,
+        _hub,
+        expiries,
+        _prefect,
+    )
     for part in parts:
         findings += part(config)
     return findings
@@ -68,7 +80,7 @@ def refuse_unfit(run: Run) -> None:
         checks["annotate"] = _annotator
     if not run.config.flows.score_deployment:
         checks["score"] = _segmenters
-    findings = [*_packages(), *_home(run.config)]
+    findings = [*_packages(), *_home(run.config), *_task_runner(run.config), *_deployments(run.config)]
     for state in states(run):
         if state.wanted and not state.finished and state.stage in checks:
             findings += checks[state.stage](run.config)
@@ -234,6 +246,16 @@ def _task_runner(config: Config) -> Iterator[Finding]:
     module, _, name = told.partition(":")
     if told and (not name or importlib.util.find_spec(module) is None):
         yield Finding("bad", f"[flows] task_runner '{told}' is not installed", "pip install 'nest-data-engine[dask]'")
+
+
+def _deployments(config: Config) -> Iterator[Finding]:
+    told = [name for name in (config.flows.annotate_deployment, config.flows.score_deployment) if name]
+    if told and not os.environ.get("PREFECT_API_URL"):
+        yield Finding(
+            "bad",
+            f"{' and '.join(told)} are deployments of a Prefect server, and none is named",
+            "set PREFECT_API_URL, or leave them out of [flows] to work in this process",
+        )
 
 
 def _hub(config: Config) -> Iterator[Finding]:

@@ -36,5 +36,5 @@ def _send(method: str, url: str, **content: Any) -> None:
     except httpx.HTTPStatusError as error:
         # the address may hold a token, so only its host is named
         console.say(f"  {error.request.url.host} answered {error.response.status_code} to the notification")
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         console.say(f"  the notification could not be sent ({type(error).__name__})")

@@ -1,9 +1,15 @@
-"""Calling a flow inside a command: its exception comes out as itself, without prefect's tracebacks on stderr."""
+"""Calling a flow inside a command: its exception comes out as itself, without prefect's tracebacks on stderr; and what
+a server that does not answer means to a user."""
 
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from engine.core.errors import ConfigError, TransientError, first_line
 
 
 def call(flow: Any, **parameters: Any) -> Any:
@@ -14,8 +20,29 @@ def call(flow: Any, **parameters: Any) -> Any:
     """
     for name in ("prefect", "prefect.flow_runs", "prefect.task_runs", "prefect.events", "prefect._internal"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    state = flow(**parameters, return_state=True)
-    result = state.result(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
+    with asking_the_server():
+        state = flow(**parameters, return_state=True)
+        result = state.result(raise_on_failure=False)
+        if isinstance(result, BaseException):
+            raise result
     return result
+
+
+@contextmanager
+def asking_the_server() -> Iterator[None]:
+    """A server that is away is a `TransientError`, a deployment that it does not have a `ConfigError`."""
+    import httpx
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+
+    try:
+        yield
+    except ObjectNotFound as error:
+        raise ConfigError(
+            "the Prefect server does not have what was asked for: 'prefect deployment ls' lists its deployments, "
+            f"'prefect --no-prompt deploy --all' makes them ({first_line(error)})"
+        ) from error
+    except (httpx.TransportError, PrefectHTTPStatusError) as error:
+        raise TransientError(
+            f"the Prefect server at {os.environ.get('PREFECT_API_URL', '')} did not answer ({first_line(error)}): see "
+            "that it runs and has this version, then run the same command again; what was finished is kept"
+        ) from error

@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.core.errors import TerminalError
+from engine.core.errors import ConfigError, TerminalError, TransientError
 from engine.core.store import locked
 
 START_TIMEOUT_S = 180.0
+REACH_TRIES = 4
 #: Background services of the server that a run of one command has no use for.
 UNUSED_SERVICES = (
     "SCHEDULER",
@@ -39,7 +40,8 @@ UNUSED_SERVICES = (
 @contextmanager
 def prefect(home: Path) -> Iterator[None]:
     """Have a Prefect API for the body: the user's if `PREFECT_API_URL` is set, else an embedded one."""
-    if os.environ.get("PREFECT_API_URL"):
+    if url := os.environ.get("PREFECT_API_URL"):
+        require_server(url)
         yield
         return
     folder = home / "prefect"
@@ -66,6 +68,22 @@ def prefect(home: Path) -> Iterator[None]:
                 os.environ[name] = value
         _stop(process)
         (folder / f"server-{process.pid}.json").unlink(missing_ok=True)
+
+
+def require_server(url: str) -> None:
+    """Raise `TransientError` where the user's server is away: prefect itself would try for minutes."""
+    for _ in range(REACH_TRIES):
+        try:
+            urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=5).close()
+            return
+        except ValueError as error:
+            raise ConfigError(f"PREFECT_API_URL '{url}' is not an address: write http://host:4200/api") from error
+        except (urllib.error.URLError, OSError) as error:
+            reason = getattr(error, "reason", error)
+            time.sleep(0.5)
+    raise TransientError(
+        f"the Prefect server at {url} does not answer ({reason}): start it, or unset PREFECT_API_URL to run embedded"
+    )
 
 
 def _start(folder: Path) -> tuple[subprocess.Popen[bytes], int]:

@@ -199,6 +199,7 @@ def test_settings_reach_the_other_process(config: Path, monkeypatch: pytest.Monk
         ({"every": "weekly"}, "7d"),
         ({"every": "0d"}, "at least one day"),
         ({"first": "2026-13-01"}, "YYYY-MM-DD"),
+        ({"first": "0001-01-01", "last": "9999-01-01", "every": "1d"}, "at most 1000"),
         ({"first": "2026-12-01", "last": "2026-11-01"}, "before it begins"),
     ],
 )

@@ -204,3 +204,24 @@ def test_a_home_with_a_tilde_is_the_users_own(tmp_path: Path, monkeypatch: pytes
     assert load_config(tmp_path / "nest.toml", environ={}).home == tmp_path / "y"
     with pytest.raises(ConfigError, match="not known here"):
         load_config(environ={"NEST_HOME": "~no-such-user-here/x"})
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "code", "said"),
+    [
+        ("http://127.0.0.1:9/api", {}, 3, "does not answer"),
+        ("nonsense", {}, 2, "is not an address"),
+        ("", {"flows.annotate_deployment": "annotate/gpu"}, 2, "set PREFECT_API_URL"),
+        ("", {"flows.task_runner": "prefect_desk:Runner"}, 2, "is not installed"),
+    ],
+)
+def test_a_server_that_is_not_there(
+    tmp_path: Path, url: str, settings: dict[str, object], code: int, said: str
+) -> None:
+    with Week(tmp_path, overrides={**SMALL, "score.segmenters": [], **settings}) as week:
+        done = week.nest("refresh", "--window", WINDOW, code=code, env={"PREFECT_API_URL": url} if url else {})
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) <= 2
+        words = ("backfill", "--from", "2026-11-16", "--to", "2026-11-22", "--deployment", "refresh/backfill")
+        if url:
+            assert said in week.nest(*words, code=code, env={"PREFECT_API_URL": url}).stderr
