@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from engine.core.schema import Code
 from engine.core.store import StageDir
 from flows.run import Run
 from flows.stages import annotate, ask, collect, snapshot
@@ -44,9 +45,8 @@ def whole_week(run: Run) -> WholeWeek | None:
     if run.config.collect.limit is None or questions is None or masks is None or not masks.finished or built is None:
         return None
     found = collect.place(run).path / "found"
-    told = StageDir(found).manifest()
-    taken = int(told["funnel"]["kept"])
-    links = int(told.get("links", taken))
+    step = StageDir(found).funnel()
+    taken, links = step.kept, step.kept + step.rejected.get(Code.LIMIT.value, 0)
     if not taken:
         return None
     share = links / taken
