@@ -61,7 +61,9 @@ def _runs(counts: str) -> npt.NDArray[np.int64]:
     if codes.max() > 63 or codes[-1] & 0x20:
         raise ValueError("run-length counts hold a character that does not belong there")
     ends = np.flatnonzero(codes < 0x20)
-    lengths = np.diff(ends, prepend=-1)
+    lengths = np.empty_like(ends)
+    lengths[0] = ends[0] + 1
+    np.subtract(ends[1:], ends[:-1], out=lengths[1:])
     longest = int(lengths.max())
     if longest > 12:
         raise ValueError("run-length counts hold a number that is too large")
@@ -70,10 +72,9 @@ def _runs(counts: str) -> npt.NDArray[np.int64]:
     for place in range(1, longest):
         more = np.flatnonzero(lengths > place)
         deltas[more] = (deltas[more] << 5) | (codes[ends[more] - place] & 0x1F)
-    runs = deltas.copy()
-    runs[1::2] = np.cumsum(deltas[1::2])
-    runs[2::2] = np.cumsum(deltas[2::2])
-    return runs
+    np.cumsum(deltas[1::2], out=deltas[1::2])
+    np.cumsum(deltas[2::2], out=deltas[2::2])
+    return deltas
 
 
 def encode_png(mask: Mask) -> bytes:

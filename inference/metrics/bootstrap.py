@@ -50,8 +50,12 @@ class Resampler:
             group = rng.permutation(places)[cluster]
         # drawn more than 255 times: less likely than 1e-300 for two groups or more
         weights = np.zeros((resamples, groups), dtype=np.uint8)
-        for row in weights if groups else ():
-            row[:] = np.minimum(np.bincount(rng.integers(0, groups, size=groups), minlength=groups), 255)
+        for start in range(0, resamples if groups else 0, BLOCK):
+            count = min(BLOCK, resamples - start)
+            drawn = rng.integers(0, groups, size=(count, groups))
+            drawn += groups * np.arange(count)[:, np.newaxis]
+            times = np.bincount(drawn.reshape(-1), minlength=count * groups).reshape(count, groups)
+            weights[start : start + count] = np.minimum(times, 255)
         return cls(group, groups, weights, seed)
 
     def fold(self, sample: Ints, values: Reals) -> Reals:
@@ -132,14 +136,14 @@ def _ratio(top: Reals, bottom: Reals) -> Reals:
 
 
 def _interval(value: float, drawn: Reals, left_out: Reals) -> Estimate:
-    drawn = drawn[np.isfinite(drawn)]
+    drawn = np.sort(drawn[np.isfinite(drawn)])
     left_out = left_out[np.isfinite(left_out)]
     if len(left_out) < 2 or len(drawn) < 20:
         return Estimate(value=value)
-    if float(np.ptp(drawn)) == 0.0:
+    if drawn[0] == drawn[-1]:
         return Estimate(value=value, low=float(drawn[0]), high=float(drawn[0]))
-    below = float(np.count_nonzero(drawn < value) + 0.5 * np.count_nonzero(drawn == value)) / len(drawn)
-    below = min(max(below, 1 / len(drawn)), 1 - 1 / len(drawn))
+    first, last = np.searchsorted(drawn, value, "left"), np.searchsorted(drawn, value, "right")
+    below = min(max(float(first + last) / 2 / len(drawn), 1 / len(drawn)), 1 - 1 / len(drawn))
     bias = _normal.inv_cdf(below)
     gap: Reals = left_out.mean() - left_out
     spread = float((gap**2).sum())
@@ -147,9 +151,15 @@ def _interval(value: float, drawn: Reals, left_out: Reals) -> Estimate:
     edges = []
     for share in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
         z = bias + _normal.inv_cdf(share) * _widening(len(left_out))
-        edges.append(_normal.cdf(bias + z / (1 - acceleration * z)))
-    low, high = (float(edge) for edge in np.quantile(drawn, edges))
-    return Estimate(value=value, low=low, high=high)
+        edges.append(_quantile(drawn, _normal.cdf(bias + z / (1 - acceleration * z))))
+    return Estimate(value=value, low=edges[0], high=edges[1])
+
+
+def _quantile(ordered: Reals, share: float) -> float:
+    """By linear interpolation between neighbours."""
+    place = share * (len(ordered) - 1)
+    low = min(int(place), len(ordered) - 2)
+    return float(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
 
 
 def _widening(count: int) -> float:
