@@ -31,7 +31,10 @@ def make_rose(inner: str, config: Config, *, deps: InferenceDeps, name: str = ""
         raise ConfigError(f"'rose:{inner}': ROSE wraps a segmenter that takes a prompt, '{inner}' takes whole samples")
     reader_is_model = section.answerer == "llm"
     if section.irag and deps.search is None:
-        raise ConfigError(f"'rose:{inner}' retrieves and no search is there: set [rose] search, or [rose] irag = false")
+        raise ConfigError(
+            f"'rose:{inner}' retrieves and no search is there: the local index is that of a window's own news; for "
+            'other data set [rose] search to services, e.g. ["wikipedia"], or [rose] irag = false'
+        )
     if section.irag and reader_is_model and deps.chat is None:
         raise ConfigError(
             f"'rose:{inner}' reads pages with a chat model and none is there: set [llm] model and OPENAI_API_KEY, or "

@@ -122,9 +122,18 @@ def check(name: str) -> None:
         raise ConfigError(
             f"'{name}': '{head}' takes nothing after a colon; write '{head}', or put a wrapper before it ({wrappers})"
         )
-    if spec is not None and spec.argument == "SEGMENTER":
+    if spec is None:
+        return
+    if spec.argument == "PATH" and not argument.strip():
+        raise ConfigError(f"'{head}' reads predictions from a place: write '{head}:PATH'")
+    if spec.argument == "SEGMENTER":
         if not argument:
             raise ConfigError(f"'{name}' wraps a segmenter: write for example '{head}:portable'")
+        inner = BUILT_IN.get(argument.partition(":")[0])
+        if inner is not None and inner.argument in ("SEGMENTER", "PATH"):
+            raise ConfigError(
+                f"'{name}': '{head}' wraps a segmenter that takes a prompt, '{argument}' takes whole samples"
+            )
         check(argument)
 
 

@@ -20,7 +20,7 @@ from typing import Any, cast, get_args
 
 import httpx
 
-from engine.core.errors import TerminalError, TransientError
+from engine.core.errors import ConfigError, TerminalError, TransientError
 from engine.core.geometry import Mask
 from engine.core.images import encode_png
 from engine.core.masks import decode_rle
@@ -158,7 +158,9 @@ class Remote:
                     raise TransientError(f"{self.url} does not answer: start the segmenter's server") from None
                 raise
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-                raise TerminalError(f"'{self.url}' is not an address of a server: {error}") from error
+                raise ConfigError(
+                    f"'{self.url}' is not an address of a server: it must begin with http(s)://"
+                ) from error
             except httpx.TransportError as error:
                 said = f"{type(error).__name__}: {error}"
             else:

@@ -34,6 +34,9 @@ def test_every_known_name_can_be_checked() -> None:
     [
         ("portabel", "did you mean 'portable'"),
         ("rose:grounded-smm", "did you mean 'grounded-sam'"),
+        ("files:", "write 'files:PATH'"),
+        ("rose:rose:portable", "'rose' wraps a segmenter that takes a prompt, 'rose:portable' takes whole samples"),
+        ("search-chat:files:masks", "takes whole samples"),
         ("portable:x", "'portable' takes nothing after a colon; write 'portable'"),
         ("rose:lisa:13b", "'lisa' takes nothing after a colon"),
         ("search-chat", "write for example 'search-chat:portable'"),

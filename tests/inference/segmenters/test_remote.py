@@ -13,7 +13,7 @@ import pytest
 from support.segmenter_server import helper, running
 
 from engine.core.config import Config, ScoreSection
-from engine.core.errors import TerminalError, TransientError
+from engine.core.errors import ConfigError, TerminalError, TransientError
 from engine.core.protocols import EvalItem, SegmentRequest
 from inference import predict
 from inference.segmenters.contract import check_server, main, picture, rules
@@ -157,3 +157,9 @@ def test_the_contract_finds_a_server_that_swaps_sides() -> None:
         broken = {finding.rule for finding in check_server(address) if not finding.kept}
     assert "one result per item, with either a mask or a failure" in broken
     assert "what is not understood is answered 400" in broken
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1", "nonsense", "http://[::1"])
+def test_what_is_no_address_is_a_setting_to_be_mended(url: str) -> None:
+    with pytest.raises(ConfigError, match="is not an address of a server"):
+        Remote(url)
