@@ -78,7 +78,7 @@ def pinned_data(text: str, home: Home, *, endpoint: str | None = None) -> tuple[
     From the Hub by commit; where a takedown has removed that commit, the head. A name without an owner is looked for
     among this home's snapshots and their earlier revisions. Raises `ConfigError` where there are none.
     """
-    from engine.snapshot.revise import SUPERSEDED
+    from engine.snapshot.names import SUPERSEDED
     from inference.benchmarks.nest import load
     from inference.metrics.scorestring import parse
 

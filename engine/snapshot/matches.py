@@ -15,11 +15,12 @@ from typing import Any
 
 from engine.core.errors import ConfigError
 from engine.snapshot.manifest import read_manifest
+from engine.snapshot.names import SUPERSEDED
 from engine.snapshot.needles import Needles
 from engine.snapshot.optout import normal_text, normal_url, url_domains
 from engine.snapshot.overlap import NEAR_BITS
 from engine.snapshot.purge import SNAPSHOTS
-from engine.snapshot.revise import SUPERSEDED, read_rows
+from engine.snapshot.revise import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ CARD = "README.md"
 MANIFEST = "snapshot.json"
 DATA = "data"
 PROVENANCE = "provenance"
+#: Folder beside the snapshots where replaced revisions are kept, as `<name>.<revision>`.
+SUPERSEDED = ".superseded"
 #: Commitments of a sealed week, and its key once it is opened; it stays in the repository beside the snapshot.
 SEAL = "seal.json"
 #: Files that a Hub repository has beside ours.

@@ -41,13 +41,13 @@ def purge(
 ) -> Purged:
     """Remove from a home every line and file that holds a needle or belongs to a removed row.
 
-    `ids` are ids of rows that go: their lines in predictions go too. `reports_of` are names of snapshots that lost
-    rows: their report folders show pictures as they are, so they go as a whole. With `dry_run` only counts.
+    `ids` are ids of rows that go: their lines in predictions go too, and every report that has one of them (a mixture's
+    as well), since its gallery shows small pictures whose bytes nobody can search for. `reports_of` are names of
+    snapshots that lost rows: all their reports go. With `dry_run` only counts.
     """
     found = Purged()
-    for name in reports_of:
-        place = home / "reports" / name
-        if place.is_dir():
+    for place in sorted((home / "reports").glob("*/*")):
+        if place.is_dir() and (place.parent.name in reports_of or _shows(place, ids)):
             found.files["reports"] += sum(path.is_file() for path in place.rglob("*"))
             if not dry_run:
                 shutil.rmtree(place)
@@ -73,6 +73,15 @@ def holding(home: Path, needles: Needles, *, ids: Collection[str] = ()) -> list[
         if needles.in_bytes(data) or (path.parts[-1] and _names_row(path, home, ids)):
             left.append(path.relative_to(home).as_posix())
     return left
+
+
+def _shows(report: Path, ids: Collection[str]) -> bool:
+    """Whether a report's samples include one of these rows."""
+    try:
+        text = (report / "report.json").read_bytes()
+    except OSError:
+        return False
+    return any(name.encode() in text for name in ids)
 
 
 def _names_row(path: Path, home: Path, ids: Collection[str]) -> bool:
@@ -120,7 +129,10 @@ def _goes(line: bytes, needles: Needles, ids: Collection[str]) -> bool:
         raw = json.loads(line)
     except ValueError:
         return False
-    return isinstance(raw, dict) and (raw.get("sample_id") in ids or (raw.get("id") in ids and "article" in raw))
+    if not isinstance(raw, dict):
+        return False
+    # in a mixture a sample's own id comes after the part's name
+    return str(raw.get("sample_id")).rpartition("/")[2] in ids or (raw.get("id") in ids and "article" in raw)
 
 
 def _note(path: Path, data: bytes) -> None:

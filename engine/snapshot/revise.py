@@ -15,13 +15,10 @@ from engine.core.schema import Erratum, SnapshotManifest
 from engine.core.store import committed_directory
 from engine.snapshot.assemble import assemble, edition_of
 from engine.snapshot.manifest import read_manifest
-from engine.snapshot.names import DATA, PROVENANCE
+from engine.snapshot.names import DATA, PROVENANCE, SUPERSEDED
 from engine.snapshot.readback import row_digest
 from engine.snapshot.rows import Row
 from engine.snapshot.verify_rows import iterate
-
-#: Folder beside the snapshots where replaced revisions are kept, as `<name>.<revision>`.
-SUPERSEDED = ".superseded"
 
 
 def read_rows(folder: Path) -> Iterator[Row]:

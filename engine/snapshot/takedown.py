@@ -9,6 +9,7 @@ what could not be. The Hub comes first: if it fails, everything here is still th
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import tempfile
 import time
@@ -25,7 +26,7 @@ from engine.snapshot.hub_client import hub
 from engine.snapshot.hub_purge import HubPurge, purge_repository, without
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.matches import Matches, Wish, folders, match
-from engine.snapshot.names import repo_id
+from engine.snapshot.names import SUPERSEDED, repo_id
 from engine.snapshot.optout import OptOutEntry, add_optout, entry
 from engine.snapshot.purge import RECEIPTS, SNAPSHOTS, Purged, holding, purge, temporary_left
 
@@ -106,7 +107,7 @@ def _takedown(
         if not dry_run:
             for number, (folder, ids) in enumerate(sorted(found.rows.items())):
                 _replace(folder, ids, found, work / f"local-{number}")
-        reports = {name.removeprefix(".superseded/").split(".")[0] for name in names}
+        reports = {re.sub(r"\.r\d+$", "", name.removeprefix(f"{SUPERSEDED}/"), flags=re.ASCII) for name in names}
         purged = purge(home, found.needles, ids=found.ids, reports_of=sorted(reports), dry_run=dry_run)
     failures = [failure for item in purged_there for failure in item.failures]
     if targets and not on_hub:

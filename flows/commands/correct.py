@@ -45,6 +45,7 @@ def amend(
     """Correct rows of a snapshot: the next revision, with errata; stored predictions are scored again."""
     from engine.core.store import Home
     from engine.snapshot.amend import Change, mask_change, read_reviews
+    from engine.snapshot.names import SUPERSEDED
     from flows.stages.correct import correct, from_verdicts, ranks
 
     folder = snapshot_folder(snapshot, config)
@@ -69,7 +70,7 @@ def amend(
         return
     manifest = correct(folder, changes, measured=measured)
     home = Home(folder.parent.parent)
-    old = folder.parent / ".superseded" / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
+    old = folder.parent / SUPERSEDED / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
     moved = ranks(home, folder, old)
     if as_json:
         print_json({"revision": manifest.revision, "rows": manifest.rows, "ranks": [_rank(r) for r in moved]})

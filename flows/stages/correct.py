@@ -19,7 +19,8 @@ def correct(folder: Path, changes: Sequence[Change], *, measured: Mapping[str, s
     """Write the next revision of a snapshot and put it in place; the old one moves to `.superseded`. `measured` are
     lines for its card."""
     from engine.snapshot.amend import amend
-    from engine.snapshot.revise import SUPERSEDED, put_in_place
+    from engine.snapshot.names import SUPERSEDED
+    from engine.snapshot.revise import put_in_place
 
     with locked(folder.parent / f".{folder.name}.lock"):
         new = folder.parent / SUPERSEDED / f"{folder.name}.next"

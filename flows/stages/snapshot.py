@@ -13,11 +13,10 @@ from pathlib import Path
 from engine.core.errors import RefusedError, TransientError
 from engine.core.schema import Annotation, Article, FunnelStep, Question, Rejected, Sample, SnapshotManifest
 from engine.core.store import committed_directory, locked, register_writer, stage_key, sweep
+from engine.snapshot.names import SUPERSEDED
 from flows.run import Run
 from flows.stages import annotate, ask, collect
 from flows.stages.base import Done, split
-
-SUPERSEDED = ".superseded"
 
 
 def key(run: Run) -> str | None:

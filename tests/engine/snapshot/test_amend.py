@@ -21,7 +21,8 @@ from engine.snapshot.amend import Change, RankChange, Review, amend, mask_change
 from engine.snapshot.build import build
 from engine.snapshot.hub import push
 from engine.snapshot.manifest import read_manifest
-from engine.snapshot.revise import SUPERSEDED, next_revision, put_in_place, read_rows
+from engine.snapshot.names import SUPERSEDED
+from engine.snapshot.revise import next_revision, put_in_place, read_rows
 from engine.snapshot.verify import verify
 
 

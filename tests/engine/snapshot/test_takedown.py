@@ -408,6 +408,30 @@ def test_nobody_writes_meanwhile(place: Place) -> None:
     stage.check()
 
 
+def test_pilots_and_mixtures_lose_their_galleries_too(place: Place) -> None:
+    pilot = place.home / "snapshots" / f"{place.later.name}.pilot9"
+    shutil.copytree(place.later, pilot)
+    row = next(row.id for row in read_rows(place.later) if row.default["answer"] == NAME)
+    other = next(row.id for row in read_rows(place.later) if row.default["answer"] != NAME)
+    home, told = Home(place.home), {}
+    for name, identity in (("NEST_", f"0-NEST/{row}"), (f"{pilot.name}", row), ("other", other)):
+        report = place.home / "reports" / name / "k"
+        report.mkdir(parents=True)
+        (report / "report.json").write_text(json.dumps({"samples": [{"id": identity}]}))
+        (report / "report.html").write_text("small pictures")
+        items = [Prediction(sample_id=one, segmenter="s", masks=(None,)) for one in (identity, "0-NEST/else")]
+        told[name] = home.predictions(name, "s", "k")
+        told[name].commit(items, [], stage="predict", found=2)
+    takedown(place.home, Wish(ids=(row,)), on_hub=False)
+    assert not any((place.home / "reports" / name / "k").exists() for name in ("NEST_", pilot.name))
+    assert (place.home / "reports" / "other" / "k" / "report.html").exists()
+    assert {name: len(found.read(Prediction)) for name, found in told.items()} == {
+        "NEST_": 1,
+        pilot.name: 1,
+        "other": 2,
+    }
+
+
 def test_a_shard_that_lost_lines_is_still_a_finished_shard(place: Place) -> None:
     stage = Home(place.home).stage(snapshots.WINDOW, "collect", "k1")
     size = (stage.shard(0) / "part-00000.jsonl").stat().st_size
