@@ -13,7 +13,7 @@ import pytest
 from support.llm_server import Body, Scripted, completion
 from support.searx import Searx
 from support.shapes import SIDE, circle_points
-from support.week import PILOT, SMALL, Week, digests
+from support.week import PILOT, SMALL, WINDOW, Week, digests
 
 from flows.sample.config import sample_overrides
 
@@ -196,6 +196,28 @@ def test_a_service_that_stays_away_leaves_work_and_says_what_to_do(
         assert "SearXNG refuses the key (HTTP 403)" in told.stderr
         searx.status = 200
         week.nest("score", PILOT, "--segmenter", "rose:portable")
+
+
+@pytest.mark.slow
+def test_a_rows_own_article_reaches_no_prompt_of_it(undisturbed: Week, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    home_of(undisturbed, tmp_path)
+    with Week(tmp_path, overrides={**SMALL, "rose.websense": False}) as week:
+        week.nest("score", WINDOW, "--segmenter", "rose:portable")
+    (path,) = (week.home / "snapshots" / PILOT / "provenance").glob("*.parquet")
+    own = {row["id"]: row["article_url"] for row in pq.read_table(path, columns=["id", "article_url"]).to_pylist()}
+    (part,) = (week.home / "predictions" / PILOT / "rose+portable").glob("*/part-*.jsonl")
+    found = [json.loads(line) for line in part.read_text().splitlines()]
+    assert {one["sample_id"] for one in found} == set(own)
+    pages = {one["sample_id"]: " ".join(s["values"].get("pages", "") for s in one["trace"]) for one in found}
+    assert any(pages.values())
+    for one in found:
+        assert own[one["sample_id"]] not in json.dumps(one["trace"])
+    # its article is in the index, and other rows are shown it
+    assert any(
+        url in pages[other] for name, url in own.items() for other in pages if own[other] != url and name != other
+    )
 
 
 def test_mistakes_in_names_are_sentences(undisturbed: Week) -> None:
