@@ -22,7 +22,7 @@ from flows.fanout import fan_out
 from flows.run import Run, open_run
 from flows.stages import annotate as stage
 from flows.tasks import step
-from flows.watch import watch
+from flows.watch import send, watch
 
 #: How often shards are sent out again after the runs that had them ended without finishing (a lost worker).
 ROUNDS = 3
@@ -64,8 +64,6 @@ def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | Non
     """Send the missing shards to the deployment that the configuration names, a few runs with many shards each, and
     wait. Every run gets all shards, each beginning elsewhere: locks keep two from doing one, and what a lost worker
     leaves the others find, or the next round."""
-    from prefect.deployments import run_deployment
-
     name, runs = run.config.flows.annotate_deployment, run.config.flows.annotate_runs
     stage.prepare(run)
     for _ in range(ROUNDS):
@@ -81,7 +79,7 @@ def annotate_there(run: Run, config: str | None, overrides: dict[str, Any] | Non
                 "overrides": overrides,
                 "shards": missing[start:] + missing[:start],
             }
-            flow_runs.append(run_deployment(name, parameters=parameters, timeout=0, as_subflow=False))
+            flow_runs.append(send(run, name, parameters))
         watch(run, flow_runs, what="masks", deployment=name, progress=partial(stage.progress, run))
     if left := stage.missing(run):
         raise TransientError(f"{len(left)} shards came back undone from '{name}' {ROUNDS} times: look at its workers")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from engine.core.errors import ConfigError, NestError, TerminalError, TransientError
@@ -96,7 +97,7 @@ def send(lines: Sequence[Line], how: How) -> None:
         return
     if not os.environ.get("PREFECT_API_URL"):
         raise ConfigError("--deployment needs a Prefect server: set PREFECT_API_URL, or leave it out to run here")
-    from flows.embedded.inline import asking_the_server
+    from flows.embedded.inline import asking_the_server, insist
     from flows.embedded.start import require_server
 
     require_server(os.environ["PREFECT_API_URL"])
@@ -105,17 +106,20 @@ def send(lines: Sequence[Line], how: How) -> None:
     sent = {}
     for line in lines:
         with asking_the_server():
-            flow_run = run_deployment(
-                how.deployment,
-                parameters={
-                    "window": line.label,
-                    "config": str(how.config.absolute()) if how.config else None,
-                    "overrides": how.overrides or None,
-                },
-                idempotency_key=f"{how.deployment}:{line.label}:{collect.place(line.run).path.name}:{how.attempt}",
-                flow_run_name=f"refresh-{line.label}",
-                timeout=0,
-                as_subflow=False,
+            flow_run = insist(
+                partial(
+                    run_deployment,
+                    how.deployment,
+                    parameters={
+                        "window": line.label,
+                        "config": str(how.config.absolute()) if how.config else None,
+                        "overrides": how.overrides or None,
+                    },
+                    idempotency_key=f"{how.deployment}:{line.label}:{collect.place(line.run).path.name}:{how.attempt}",
+                    flow_run_name=f"refresh-{line.label}",
+                    timeout=0,
+                    as_subflow=False,
+                )
             )
         line.state, line.detail = "sent", f"flow run {flow_run.name}"  # type: ignore[union-attr]
         sent[flow_run.id] = line  # type: ignore[union-attr]
@@ -129,10 +133,12 @@ def _wait(sent: dict[object, Line]) -> None:
     """Until each window's flow run has ended, or the store says that the window is finished."""
     from prefect.client.orchestration import get_client
 
+    from flows.embedded.inline import insist
+
     with get_client(sync_client=True) as client:
         while sent:
             for name, line in list(sent.items()):
-                state = client.read_flow_run(name).state  # type: ignore[arg-type]
+                state = insist(partial(client.read_flow_run, name)).state  # type: ignore[arg-type]
                 ended = state is not None and state.is_final()
                 settle(line)
                 if line.state != "finished" and not ended:

@@ -18,7 +18,7 @@ from flows.stages import predict
 from flows.stages import score as stage
 from flows.stages.base import Done
 from flows.tasks import patiently, step
-from flows.watch import watch
+from flows.watch import send, watch
 
 #: How often the deployment is run again after runs that ended without a report (a lost worker).
 ROUNDS = 3
@@ -47,8 +47,6 @@ def score_here(run: Run, *, wait_s: float = 0.0) -> Done:
 
 def score_there(run: Run, config: str | None, overrides: dict[str, Any] | None, *, wait_s: float = 0.0) -> Done:
     """Score by the deployment that the configuration names, and wait; its workers have the models."""
-    from prefect.deployments import run_deployment
-
     task = stage.task_of(run)
     if task is not None and run.config.score.segmenters and not stage.finished(run):
         count = predict.shard_count(task, task.open())
@@ -63,7 +61,7 @@ def score_there(run: Run, config: str | None, overrides: dict[str, Any] | None, 
         name = run.config.flows.score_deployment
         for _ in range(ROUNDS):
             parameters = {"window": run.window.label, "config": config, "overrides": overrides}
-            flow_run = run_deployment(name, parameters=parameters, timeout=0, as_subflow=False)
+            flow_run = send(run, name, parameters)
             watch(run, [flow_run], what="scores", deployment=name, progress=progress)
             if stage.finished(run):
                 break

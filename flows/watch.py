@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +19,22 @@ from prefect.states import Cancelled, Crashed
 
 from engine.core.errors import TransientError
 from flows import console
+from flows.embedded.inline import asking_the_server, insist
 from flows.run import Run
 
 LOOK_EVERY_S = 2.0
 WAITING = (StateType.SCHEDULED, StateType.PENDING)
+
+
+def send(run: Run, deployment: str, parameters: dict[str, Any]) -> Any:
+    """Create a flow run of a deployment for the run's window, and return it."""
+    from prefect.deployments import run_deployment
+
+    name = f"{deployment.partition('/')[0]}-{run.window.label}"
+    with asking_the_server():
+        return insist(
+            partial(run_deployment, deployment, parameters=parameters, flow_run_name=name, timeout=0, as_subflow=False)
+        )
 
 
 def watch(
@@ -36,9 +49,9 @@ def watch(
     open_runs: set[UUID] = {flow_run.id for flow_run in flow_runs}
     begun = quiet_since = time.monotonic()
     before = -1
-    with get_client(sync_client=True) as client:
+    with asking_the_server(), get_client(sync_client=True) as client:
         while open_runs:
-            states = {name: client.read_flow_run(name).state for name in sorted(open_runs)}
+            states = {name: insist(partial(client.read_flow_run, name)).state for name in sorted(open_runs)}
             for name, state in states.items():
                 if state is None or state.is_final():
                     open_runs.discard(name)
@@ -73,4 +86,4 @@ def _type(state: State[Any] | None) -> StateType | None:
 
 def _end(client: SyncPrefectClient, names: set[UUID], state: State[Any]) -> None:
     for name in sorted(names):
-        client.set_flow_run_state(name, state, force=True)
+        insist(partial(client.set_flow_run_state, name, state, force=True))

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.errors import ConfigError, TransientError, first_line
+
+R = TypeVar("R")
 
 
 def call(flow: Any, **parameters: Any) -> Any:
@@ -26,6 +29,26 @@ def call(flow: Any, **parameters: Any) -> Any:
         if isinstance(result, BaseException):
             raise result
     return result
+
+
+def insist(ask: Callable[[], R], *, patience_s: float = 300.0) -> R:
+    """Ask the server something that may be asked twice; one that is busy (a locked database, a restart) is asked again
+    for a while, with waits of its own beyond those of Prefect's client."""
+    import httpx
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+
+    deadline, wait = time.monotonic() + patience_s, 1.0
+    while True:
+        try:
+            return ask()
+        except ObjectNotFound:
+            raise
+        except (httpx.TransportError, PrefectHTTPStatusError) as error:
+            status = error.response.status_code if isinstance(error, PrefectHTTPStatusError) else 503
+            if (status < 500 and status != 429) or time.monotonic() + wait > deadline:
+                raise
+            time.sleep(wait)
+            wait = min(15.0, 2 * wait)
 
 
 @contextmanager

@@ -66,3 +66,40 @@ def test_no_server_is_left_behind(tmp_path: Path) -> None:
     second.stdout.close()
     assert not _answers(url)
     assert list((tmp_path / "prefect").glob("server-*.json")) == []
+
+
+@pytest.mark.parametrize(("status", "tries"), [(503, 3), (429, 3), (0, 3), (422, 1)])
+def test_a_busy_server_is_asked_again_and_a_wrong_question_is_not(
+    monkeypatch: pytest.MonkeyPatch, status: int, tries: int
+) -> None:
+    """A locked database or a restart passes; what the server does not understand stays wrong."""
+    import httpx
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    from engine.core.errors import TransientError
+    from flows.embedded import inline
+
+    asked: list[int] = []
+    request = httpx.Request("POST", "http://127.0.0.1:4200/api/x")
+
+    def ask() -> str:
+        asked.append(1)
+        if len(asked) > 2:
+            return "made"
+        if not status:
+            raise httpx.ConnectError("refused", request=request)
+        response = httpx.Response(status, request=request)
+        raise PrefectHTTPStatusError("no", request=request, response=response)
+
+    waits: list[float] = []
+    monkeypatch.setattr(inline.time, "sleep", waits.append)
+    if tries == 1:
+        with pytest.raises(TransientError, match="did not answer"), inline.asking_the_server():
+            inline.insist(ask)
+    else:
+        assert inline.insist(ask) == "made"
+    assert len(asked) == tries
+    assert waits == [1.0, 2.0][: tries - 1]
+    asked.clear()
+    with pytest.raises((httpx.ConnectError, PrefectHTTPStatusError)):
+        inline.insist(ask, patience_s=0.0)
