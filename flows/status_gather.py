@@ -70,6 +70,7 @@ class Status:
     hub: HubState
     next: str = ""
     problems: list[str] = field(default_factory=list)
+    gaps: int = 0
 
 
 def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False) -> Status:
@@ -80,6 +81,7 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
     weeks = read_weeks(config.home)
     week = weeks[-1] if weeks else None
     problems: list[str] = []
+    sources, gaps = _sources(config, weeks, now=moment)
     review = review_of(config.home, week, problems)
     told = Status(
         home=str(config.home),
@@ -88,7 +90,8 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
         weeks=weeks,
         week=week,
         usual=medians(weeks, len(weeks) - 1) if weeks else {},
-        sources=_sources(config, weeks, now=moment),
+        sources=sources,
+        gaps=gaps,
         review=review,
         review_is_current=bool(week and review and review.revision == week.snapshot.get("revision")),
         candidates=candidates(config.home, week) if week else None,
@@ -106,17 +109,20 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
     return replace(told, next=next_command(told, config))
 
 
-def _sources(config: Config, weeks: list[Week], *, now: datetime) -> list[Source]:
+def _sources(config: Config, weeks: list[Week], *, now: datetime) -> tuple[list[Source], int]:
     """The harvest's rounds where there are some, and what each source showed for the latest window against its median:
-    the worse of the two."""
+    the worse of the two. Then how many gaps between rounds let a busy feed turn over."""
     from engine.core.store import Home
 
     active = [source.name for source in config.source if not source.paused]
     rounds: dict[str, Source] = {}
+    gaps = 0
     if active and (Home(config.home).harvest / "rounds.jsonl").is_file():
-        from engine.news.harvest import health
+        from flows.stages.sources import health
 
-        for one in health(Home(config.home).harvest, active, now=now):
+        heard = health(Home(config.home), config.source, now=now)
+        gaps = len(heard.gaps)
+        for one in heard.sources:
             rounds[one.source] = Source(one.source, one.state, one.detail)
     recent = [source_links(config.home, week, active) for week in weeks[-1 - MEDIAN_OF :] if not week.pilot]
     found = []
@@ -125,9 +131,9 @@ def _sources(config: Config, weeks: list[Week], *, now: datetime) -> list[Source
             found.append(Source(source.name, "paused"))
             continue
         own = _by_links(source.name, recent)
-        heard = rounds.get(source.name, Source(source.name, "grey", "no rounds"))
-        found.append(max(own, heard, key=lambda one: ORDER.index(one.state)))
-    return found
+        by_rounds = rounds.get(source.name, Source(source.name, "grey", "no rounds"))
+        found.append(max(own, by_rounds, key=lambda one: ORDER.index(one.state)))
+    return found, gaps
 
 
 ORDER = ("paused", "grey", "green", "amber", "red")
@@ -167,6 +173,7 @@ def plain(status: Status) -> dict[str, Any]:
         "median_of_four": status.usual,
         "rejects": dict(sorted(week.lost.items(), key=lambda item: (-item[1], item[0]))) if week else {},
         "sources": [asdict(source) for source in status.sources],
+        "harvest_gaps": status.gaps,
         "review": review_plain(status.review),
         "candidates": asdict(status.candidates) if status.candidates else None,
         "scores": [asdict(score) for score in status.scores],

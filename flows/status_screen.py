@@ -171,6 +171,8 @@ def _sources(status: Status) -> list[Line]:
     }
     colours = {"grey": "dim", "paused": "dim"}
     head = [Part(f"{count} {state}  ", colours.get(state, state)) for state, count in counts.items() if count]
+    if status.gaps:
+        head.append(Part(f"{status.gaps} gap{'s' if status.gaps > 1 else ''} between harvest rounds", "amber"))
     worst = sorted((s for s in status.sources if s.state in ("red", "amber")), key=lambda s: (s.state != "red", s.name))
     told = [_line("", Part(f"{s.name}: {s.why}", s.state)) for s in worst[:2]]
     if len(worst) > 2:
