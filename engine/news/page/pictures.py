@@ -30,7 +30,7 @@ _SIZE_PART = re.compile(
 _NEVER = re.compile(
     r"(?i)(?:^|[/_\-.?=])(logos?|favicon|sprites?|icons?|avatars?|placeholder|blank|spacer|pixel|transparent|loading|"
     r"spinner|emoji|badges?|button|btn|default[-_]?(image|img|share|og|thumb)?|share[-_]?(image|img|logo)?|"
-    r"social[-_]?share|sharing[-_]snippet|no[-_]?image|noimg|dummy|1x1|gravatar|blavatar|banner[-_]?(ad|\d+)?|ads?|"
+    r"social[-_]?share|sharing[-_]snippet|no[-_]?image|noimg|dummy|1x1|gravatar|blavatar|banner[-_](ad|\d+)|ads?|"
     r"advert\w*|tracking|captcha|apple-touch-icon|og[-_]?default|opengraph[-_]default|fallback|paywall|qr[-_]?code|"
     r"author|headshots?|byline|flags?|512x512)(?=$|[/_\-.?&=\d])"
 )
