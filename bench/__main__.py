@@ -1,7 +1,8 @@
 """All measurements that need no corpus, each against its stated peer: `make bench`, or `python -m bench NAME ...`.
 
 Sizes are chosen so that the whole takes some minutes on two cores; each script has its own options for the full ones
-(`python -m bench.score --help`). Those over public corpora take the corpus's path: bench.news_text, bench.news_dates.
+(`python -m bench.score --help`). Those over public corpora take the corpus's path: bench.news_text, bench.news_dates,
+bench.news_images, bench.news_feeds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 
 PARTS: dict[str, list[str]] = {
     "news_fetch": ["--pages", "2000", "--collect", "300"],
+    "news_memory": ["--small", "200", "--large", "1000"],
     "ask": ["--items", "1000"],
     "annotate": [],
     "annotate_shards": ["--images", "120", "--shard-images", "12"],

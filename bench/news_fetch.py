@@ -1,10 +1,10 @@
 """Fetching and collecting over loopback: pages per second and memory, against bare httpx in the same run.
 
-    python -m bench.news_fetch [--pages 2000] [--collect 500] [--hosts 16]
+    python -m bench.news_fetch [--pages 2000] [--collect 500] [--extract 200] [--hosts 16]
 
 A server process answers with article pages of about 30 KB on made-up hosts. Reported: the guarded client with robots,
-pacing and cache switched on; the peer (httpx alone, same concurrency); the collect stage with extraction and photos;
-and how memory grows over shards of 64 links.
+pacing and cache switched on; the peer (httpx alone, same concurrency); reading the same pages in two processes, a core
+each; the collect stage with extraction and photos in one; and how memory grows over shards of 64 links.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from engine.core.store import BlobStore
 from engine.core.windows import parse_window
 from engine.news.collect import run
 from engine.news.deps import NewsDeps
+from engine.news.extract import extract_page
 from engine.web.client import WebClient
 
 WINDOW = parse_window("2026-03-02..2026-03-08")
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--collect", type=int, default=500, help="pages of the run with extraction; 0 leaves it out")
+    parser.add_argument("--extract", type=int, default=200, help="pages read by each of two processes; 0 leaves it out")
     parser.add_argument("--hosts", type=int, default=16)
     found = parser.parse_args(argv)
     ours, theirs = multiprocessing.Pipe()
@@ -53,6 +55,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     finally:
         server.terminate()
         server.join()
+    if found.extract:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            rates = pool.map(_read_pages, [found.extract] * 2)
+        _say(f"reading pages in two processes: {sum(rates):.1f} pages/s ({rates[0]:.1f} and {rates[1]:.1f})")
+
+
+def _read_pages(count: int) -> float:
+    """Pages per second of one process, by the wall clock, after a warm-up page."""
+    pages = [_page(n) for n in range(count)]
+    extract_page(pages[0], "http://publisher0.example/n/0")
+    start = time.perf_counter()
+    for n, body in enumerate(pages):
+        extract_page(body, f"http://publisher0.example/n/{n}")
+    return count / (time.perf_counter() - start)
 
 
 async def _measure(port: int, pages: int, collect: int, hosts: int) -> None:
