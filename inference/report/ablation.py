@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.core.schema import ScoreReport
+from collections.abc import Sequence
+
+from engine.core.schema import ScoreReport, ScoreRow
 from inference.report.tables import (
     DASH,
     EMERGING,
@@ -54,7 +56,27 @@ def ablation_table(report: ScoreReport, truth: str, *, quoted: bool = False) -> 
     if quoted:
         for line in quoted_lines("3", [*parts, OVERALL], extra=1, accuracy=False, retrieval=False):
             lines.append(Line((line.cells[0], *[Cell(OFF)] * len(SWITCHES), *line.cells[1:]), line.kind))
-    return Table("Modules of ROSE", tuple(columns), tuple(lines), (said,) if said else ())
+    notes = [*([said] if said else []), *_unmoved(wanted)]
+    return Table("Modules of ROSE", tuple(columns), tuple(lines), tuple(notes))
+
+
+def _unmoved(rows: Sequence[ScoreRow]) -> list[str]:
+    """What rows without VPE that score exactly as the bare segmenter mean."""
+    figures = {row.segmenter: (row.value("giou"), row.value("ciou")) for row in rows}
+    notes = []
+    for base in sorted({_base(name) for name in figures} & set(figures)):
+        prompted = [name for name in figures if _base(name) == base != name and not _checks(name)]
+        if prompted and all(figures[name] == figures[base] for name in prompted):
+            notes.append(
+                f"{' and '.join(prompted)} score as {base}: a segmenter that takes kinds of things and no names has "
+                "the same prompt with and without the answer, so that what is gained comes from VPE"
+            )
+    return notes
+
+
+def _checks(name: str) -> bool:
+    """Whether VPE may be on in a variant."""
+    return bool((VARIANTS.get(name.partition(":")[0]) or {}).get("vpe", True))
 
 
 def _base(name: str) -> str:

@@ -61,7 +61,7 @@ def terminal(report: ScoreReport) -> str:
         table = main_table(report, truth.name)
         blocks.append(f"{_against(truth)}\n\n{plain_table(table)}")
         if (modules := ablation_table(report, truth.name)) and len(modules.lines) > 2:
-            blocks.append(f"{modules.title}\n\n{plain_table(modules)}")
+            blocks.append("\n".join([f"{modules.title}\n\n{plain_table(modules)}", *modules.notes]))
         if compared := comparison_table(report, truth.name):
             blocks.append(plain_table(compared))
     if report.warnings or report.notes:

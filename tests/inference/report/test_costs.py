@@ -79,5 +79,16 @@ def test_the_ablation_has_the_form_of_table_3_with_intervals() -> None:
     assert len(names) == len(VARIANTS) + 1
 
 
+def test_what_changes_nothing_is_explained() -> None:
+    names = ablation("portable")
+    same = ablation_table(report(*(row(name, 0.9 if n > 2 else 0.4) for n, name in enumerate(names))), "t")
+    assert same is not None
+    (note,) = same.notes
+    assert note.startswith("rose-irag:portable and rose-irag-tpe:portable score as portable")
+    other = ablation_table(report(*(row(name, 0.2 + n / 10) for n, name in enumerate(names))), "t")
+    assert other is not None
+    assert other.notes == ()
+
+
 def test_without_rose_there_is_no_such_table() -> None:
     assert ablation_table(report(row("portable", 0.4), row("lisa", 0.5)), "t") is None
