@@ -8,7 +8,6 @@ without it only the five columns are known. Writing snapshots is the business of
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,14 +15,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import ConfigError, TerminalError
+from engine.core.errors import TerminalError
 from engine.core.store import sha256_file
 from engine.core.windows import parse_window
 from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
 from inference.benchmarks.mask_files import mask_size, read_mask
-from inference.benchmarks.provenance import Origin, read_origins
+from inference.benchmarks.nest_files import COLUMNS, check_columns, data_files, ids_before, locate, read_manifest
+from inference.benchmarks.provenance import Origin, Origins
 
-COLUMNS = ("id", "question", "answer", "images", "annotations")
 BATCH_ROWS = 16
 KEY_BYTES = 4096
 NAME = re.compile(r"NEST_\d{6}_\d{6}", re.ASCII)
@@ -45,29 +44,33 @@ def load(
     `ConfigError` where there is no such snapshot, `TerminalError` with the file, the row and the reason where one
     cannot be read.
     """
-    path, revision = _locate(source, cache_dir=cache_dir, endpoint=endpoint)
-    files = _data_files(path, split)
+    path, revision = locate(source, cache_dir=cache_dir, endpoint=endpoint)
+    files = data_files(path, split)
     count = 0
     for file in files:
-        count += _check_columns(file)
+        count += check_columns(file)
     folder = path if path.is_dir() else path.parent
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     name = str(manifest.get("name") or _name(source, folder))
     window, cutoff = _window(str(manifest.get("window") or name), cutoff_lag_days)
-    origins = read_origins(folder) if path.is_dir() else {}
+    told = bool(Origins(folder)) if path.is_dir() else False
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.name} {sha256_file(file)}\n".encode())
 
     def read(images: bool) -> Iterator[BenchmarkSample]:
-        seen: set[str] = set()
+        origins = Origins(folder) if told else None
+        last, seen = "", set[bytes]()
         for file in files:
-            for row in _rows(file, images=images or not origins):
-                sample = _sample(row, origins.get(row.id), cutoff)
-                if sample.id in seen:
-                    raise TerminalError(f"{file}, row {row.index}: the id {sample.id} occurs twice")
-                seen.add(sample.id)
-                yield sample
+            for row in _rows(file, images=images or not told):
+                # ids in order are known to be unique; of others a digest is kept
+                if row.id <= last or seen:
+                    seen = seen or {_short(earlier) for earlier in ids_before(files, file, row.index)}
+                    if _short(row.id) in seen:
+                        raise TerminalError(f"{file}, row {row.index}: the id {row.id} occurs twice")
+                    seen.add(_short(row.id))
+                last = max(last, row.id)
+                yield _sample(row, origins.get(row.id) if origins else None, cutoff)
 
     return Benchmark(
         name=name,
@@ -76,7 +79,7 @@ def load(
         count=count,
         read=read,
         window=window,
-        notes=_notes(manifest, origins, count),
+        notes=_notes(manifest, told, count),
         origin=str(source).partition("@")[0] if revision else "",
     )
 
@@ -90,67 +93,6 @@ class _Row:
     answer: str
     images: tuple[memoryview, ...] | None
     annotations: tuple[bytes | None, ...]
-
-
-def _locate(source: Path | str, *, cache_dir: Path | None, endpoint: str | None) -> tuple[Path, str]:
-    path = Path(source)
-    if path.exists():
-        return path, ""
-    text = str(source)
-    if isinstance(source, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", text, re.ASCII):
-        raise ConfigError(f"there is no snapshot at {text}: give a folder, a Parquet file or owner/name@revision")
-    repo, _, revision = text.partition("@")
-    from inference.benchmarks.hub import download
-
-    return download(repo, revision=revision or None, cache_dir=cache_dir, endpoint=endpoint)
-
-
-def _data_files(path: Path, split: str) -> list[Path]:
-    if path.is_file():
-        return [path]
-    # one generation of shards: stale ones of another count must not be read beside it
-    files = sorted(path.glob(f"data/{split}-*.parquet")) or sorted(path.glob(f"{split}-*.parquet"))
-    if not files:
-        raise ConfigError(f"{path} holds no data/{split}-*.parquet: is it the folder of a snapshot?")
-    totals = {match[1] for file in files if (match := re.search(r"-of-(\d+)\.parquet$", file.name))}
-    if len(totals) > 1:
-        raise TerminalError(
-            f"{path}: shards of different generations lie side by side (of {', '.join(sorted(totals))}): "
-            "remove the stale ones"
-        )
-    if totals and len(files) != int(next(iter(totals))):
-        raise TerminalError(f"{path}: {len(files)} of {int(next(iter(totals)))} shards of split {split} are there")
-    return files
-
-
-def _check_columns(file: Path) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(file) as parquet:
-            names, count = set(parquet.schema_arrow.names), int(parquet.metadata.num_rows)
-    except (OSError, pa.ArrowException) as error:
-        raise TerminalError(f"{file} cannot be read as Parquet: {error}") from error
-    if "image_urls" in names and "images" not in names:
-        raise ConfigError(
-            f"{file.parent.parent} was published as addresses, it has no pictures: "
-            f"fetch them with 'nest rehydrate {file.parent.parent} OUT' and use the folder OUT"
-        )
-    if missing := [column for column in COLUMNS if column not in names]:
-        raise TerminalError(f"{file} has no column {', '.join(missing)}: found {', '.join(sorted(names))}")
-    return count
-
-
-def _manifest(folder: Path) -> Mapping[str, Any]:
-    path = folder / "snapshot.json"
-    if not path.is_file():
-        return {}
-    try:
-        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise TerminalError(f"{path} is not JSON: {error}") from error
-    return found
 
 
 def _name(source: Path | str, folder: Path) -> str:
@@ -168,15 +110,19 @@ def _window(text: str, lag_days: int) -> tuple[str, datetime | None]:
     return window.label, window.end + timedelta(days=lag_days)
 
 
-def _notes(manifest: Mapping[str, Any], origins: Mapping[str, Origin], count: int) -> tuple[str, ...]:
+def _notes(manifest: Mapping[str, Any], told: bool, count: int) -> tuple[str, ...]:
     notes = []
-    if not origins:
+    if not told:
         notes.append("the snapshot has no provenance: no aliases, no parts, image clusters by the images' bytes")
     if manifest.get("portable"):
         notes.append("the snapshot's masks were made by the portable annotator")
     if template := manifest.get("template_questions"):
         notes.append(f"{template} of {count} questions were made by the template writer")
     return tuple(notes)
+
+
+def _short(identity: str) -> bytes:
+    return hashlib.blake2b(identity.encode(), digest_size=12).digest()
 
 
 def _rows(file: Path, *, images: bool) -> Iterator[_Row]:

@@ -7,7 +7,7 @@ that older and newer snapshots stay readable.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,19 +40,39 @@ class Origin:
     blocked: tuple[str, ...] = ()
 
 
-def read_origins(folder: Path) -> dict[str, Origin]:
-    """Origins by id; empty where the folder has no provenance."""
-    files = sorted(folder.glob("provenance/**/*.parquet")) or sorted(folder.glob("**/provenance*.parquet"))
-    origins: dict[str, Origin] = {}
-    for file in files:
-        for index, row in enumerate(_small_rows(file)):
-            if not isinstance(row.get("id"), str):
-                raise TerminalError(f"{file}, row {index}: there is no id")
-            origins[row["id"]] = _origin(row, f"{file}, row {index} ({row['id']})")
-    return origins
+class Origins:
+    """The origins of a snapshot folder, for one pass over its rows in their order; falsy where there is no provenance.
+
+    Both files are written in the order of ids, so that they are read side by side and nothing is kept; where a row's
+    origin is not the next one, all of them are read into memory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files = sorted(folder.glob("provenance/**/*.parquet")) or sorted(folder.glob("**/provenance*.parquet"))
+        self._next = self._all()
+        self._known: dict[str, Origin] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
+    def get(self, identity: str) -> Origin | None:
+        """The origin of the next row. Raises `TerminalError` naming file and row for one that cannot be read."""
+        if self._known is None:
+            found = next(self._next, None)
+            if found is not None and found[0] == identity:
+                return found[1]
+            self._known = dict(self._all())
+        return self._known.get(identity)
+
+    def _all(self) -> Iterator[tuple[str, Origin]]:
+        for file in self._files:
+            for index, row in enumerate(_small_rows(file)):
+                if not isinstance(row.get("id"), str):
+                    raise TerminalError(f"{file}, row {index}: there is no id")
+                yield row["id"], _origin(row, f"{file}, row {index} ({row['id']})")
 
 
-def _small_rows(file: Path) -> Iterable[Mapping[str, Any]]:
+def _small_rows(file: Path) -> Iterator[Mapping[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -67,11 +87,10 @@ def _small_rows(file: Path) -> Iterable[Mapping[str, Any]]:
     try:
         with pq.ParquetFile(file) as parquet:
             columns = [name for name in parquet.schema_arrow.names if name in wanted]
-            table = parquet.read(columns=columns)
+            for batch in parquet.iter_batches(batch_size=1024, columns=columns, use_threads=False):
+                yield from batch.to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise TerminalError(f"{file} cannot be read as Parquet: {error}") from error
-    rows: list[Mapping[str, Any]] = table.to_pylist()
-    return rows
 
 
 def _origin(row: Mapping[str, Any], where: str) -> Origin:
