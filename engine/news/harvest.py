@@ -23,7 +23,6 @@ from engine.core.errors import NestError
 from engine.core.schema import Code, Link, Window, canonical_json
 from engine.core.store.files import disk_error
 from engine.news.deps import NewsDeps
-from engine.news.extract import pictures_of
 from engine.news.sources import SourceError, ready
 from engine.news.sources.base import outside
 from engine.web.errors import FetchError
@@ -145,6 +144,9 @@ async def _ask(row: SourceSection, window: Window, config: CollectSection, deps:
 
 async def _keep_pages(links: Sequence[Link], deps: NewsDeps) -> tuple[int, int]:
     """Fetch new pages and their first pictures, so that the cache has them when the week is over."""
+    # here: reading pages takes packages that `nest status`, which reads the rounds, must not load
+    from engine.news.extract import pictures_of
+
     parsing = asyncio.Semaphore(2)
 
     async def one(link: Link) -> bool:

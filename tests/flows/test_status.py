@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -130,30 +129,31 @@ def test_an_ordinary_week_is_green(tmp_path: Path) -> None:
     assert status.next == f"nest review {label(0)}"
 
 
-def test_under_a_second_and_without_heavy_imports(years: Path) -> None:
-    code = (
-        "import sys\nfrom flows.cli import _run\nassert _run(['status']) == 0\n"
-        "heavy = ('numpy', 'pyarrow', 'prefect', 'torch', 'datasets', 'huggingface_hub', 'httpx', 'PIL', 'openai')\n"
-        "loaded = [name for name in heavy if name in sys.modules]\nassert not loaded, loaded\n"
-    )
+def _cpu_s(code: str, folder: Path) -> float:
+    """Least processor seconds of three runs of a program; on a busy machine less is charged to it than the clock says."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("NEST")} | {"PYTHONPATH": str(ROOT)}
     used = []
     for _ in range(3):
         before = os.times()
-        began = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=years, env=env, capture_output=True, text=True, check=False
+            [sys.executable, "-c", code], cwd=folder, env=env, capture_output=True, text=True, check=False
         )
         after = os.times()
         assert done.returncode == 0, done.stderr
-        used.append(
-            min(
-                time.monotonic() - began,
-                after.children_user - before.children_user + after.children_system - before.children_system,
-            )
-        )
-    # the processor's own time, so that a busy machine fails nobody
-    assert min(used) < 1.0, used
+        used.append(after.children_user - before.children_user + after.children_system - before.children_system)
+    return min(used)
+
+
+def test_under_a_second_and_without_heavy_imports(years: Path) -> None:
+    heavy = ("numpy", "pyarrow", "prefect", "torch", "datasets", "huggingface_hub", "httpx", "PIL", "openai", "lxml")
+    status = _cpu_s(
+        "import sys\nfrom flows.cli import _run\nassert _run(['status']) == 0\n"
+        f"loaded = [name for name in {heavy!r} if name in sys.modules]\nassert not loaded, loaded\n",
+        years,
+    )
+    # where two programs share a core both take longer: then it is held against what reading the settings takes
+    base = _cpu_s("from engine.core.config import load_config\nload_config()\n", years)
+    assert status < max(1.0, 3.5 * base), (status, base)
 
 
 def test_a_terminal_gets_colours_a_pipe_and_no_color_do_not(years: Path) -> None:
