@@ -76,7 +76,7 @@ def join(base: str, link: str) -> str:
     return found if parts.scheme in ("http", "https") and parts.netloc else ""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def url_key(url: str) -> str:
     """The same string for all spellings of one article's address; a URL that cannot be read is its own key.
 

@@ -60,11 +60,12 @@ def check_options(row: SourceSection) -> None:
             said = " or ".join(f"'{word}'" for word in kind) if isinstance(kind, tuple) else _SAID[kind]
             raise ConfigError(f"source '{row.name}': options.{name} is {said}, not {value!r}")
     if row.type in ("google_news", "gdelt"):
-        from engine.news.terms import KINDS
+        from engine.news.terms import known_kinds
 
         terms = texts(row.options.get("terms", ()))
-        if unknown := [term for term in terms if term not in KINDS]:
-            raise ConfigError(f"source '{row.name}': options.terms knows {', '.join(KINDS)}, not '{unknown[0]}'")
+        known_terms = known_kinds() if terms else ()
+        if unknown := [term for term in terms if term not in known_terms]:
+            raise ConfigError(f"source '{row.name}': options.terms knows {', '.join(known_terms)}, not '{unknown[0]}'")
 
 
 def texts(value: object) -> list[str]:

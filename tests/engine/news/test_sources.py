@@ -18,6 +18,7 @@ from engine.core.config import SourceSection
 from engine.core.errors import ConfigError
 from engine.core.schema import Code, Link, Rejected
 from engine.news.decide import place
+from engine.news.deps import NewsDeps
 from engine.news.extract import extract_page
 from engine.news.feedread import read_feed
 from engine.news.sources import SourceError, known_types, ready, source_type
@@ -372,6 +373,27 @@ async def test_terms_come_from_lists_topics_trends_and_most_read_pages() -> None
         await terms_of(SourceSection(name="t", options={"terms": "astrology"}), WINDOW, deps=chosen)
     with pytest.raises(SourceError):
         read_most_read(b'{"items": []}')
+
+
+async def spoken_of(row: SourceSection, window: Any, *, deps: NewsDeps) -> list[str]:
+    return [f"ferry strike of {window.first}", " "]
+
+
+async def test_terms_of_a_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import EntryPoint
+
+    monkeypatch.setitem(sys.modules, "a_terms_plugin", SimpleNamespace(spoken_of=spoken_of))
+    points = [
+        EntryPoint("spoken", "a_terms_plugin:spoken_of", "nest.terms"),
+        EntryPoint("gone", "a_terms_plugin:gone", "nest.terms"),
+    ]
+    monkeypatch.setattr("engine.news.terms.entry_points", lambda group: points)
+    row = SourceSection(name="g", type="gdelt", options={"terms": ["spoken", "domains"]})
+    ready(row)
+    terms = await terms_of(row, WINDOW, deps=deps(lambda _: b"")[0])
+    assert terms[:2] == ["ferry strike of 2026-03-02", DOMAIN_TOPICS[0]]
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        await terms_of(SourceSection(name="g", options={"terms": "gone"}), WINDOW, deps=deps(lambda _: b"")[0])
 
 
 def test_google_feed_titles_come_with_their_source() -> None:
