@@ -130,7 +130,7 @@ def test_an_ordinary_week_is_green(tmp_path: Path) -> None:
 
 
 def _cpu_s(code: str, folder: Path) -> float:
-    """Least processor seconds of three runs of a program; on a busy machine less is charged to it than the clock says."""
+    """Least processor seconds of three runs of a program: less than the clock says on a busy machine."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("NEST")} | {"PYTHONPATH": str(ROOT)}
     used = []
     for _ in range(3):
