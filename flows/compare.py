@@ -8,16 +8,16 @@ change only if one knows by how much the change alone moves the scores.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import ConfigError
-from engine.core.schema import Annotation, Article, Estimate, FunnelStep, Question, Record, Rejected, Sample, Value
+from engine.core.schema import Annotation, Article, Estimate, FunnelStep, Question, Rejected, Sample
 from engine.core.store import committed_directory, sha256_file, write_atomic
 from flows.run import Run
+from flows.shifts import SHIFTS, ScoreShift, Shift, points
 from flows.stages import annotate, ask, collect, snapshot
 from flows.stages.base import split
 
@@ -25,37 +25,8 @@ if TYPE_CHECKING:
     from engine.core.schema import ScoreReport
     from flows.stages.score import Task
 
-SHIFTS = "shifts"
 #: Two masks of one entity that overlap at least so much are of the same thing.
 SAME_IOU = 0.5
-
-
-class ScoreShift(Value):
-    """A segmenter's gIoU under both, and the difference of the second to the first with a 95 % interval that takes the
-    two as independent (which is too wide where rows are shared, and never too narrow)."""
-
-    segmenter: str
-    first: Estimate
-    second: Estimate
-    difference: Estimate
-
-
-class Shift(Record):
-    """What a comparison found; the leaderboard reads `sentence` and `window`."""
-
-    window: str
-    first: str
-    second: str
-    changes: tuple[str, ...]
-    yields: dict[str, tuple[int, int]]
-    agreement: dict[str, float | int | None]
-    scores: tuple[ScoreShift, ...] = ()
-
-    def sentence(self) -> str:
-        """The shift in one line."""
-        what = "; ".join(self.changes[:3]) + (f" and {len(self.changes) - 3} more" if len(self.changes) > 3 else "")
-        told = [f"{one.segmenter} {_points(one.difference)}" for one in self.scores if one.difference.value is not None]
-        return f"{self.window}: {what or 'nothing changed'}; shift of gIoU in points: {', '.join(told) or 'not scored'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +122,6 @@ def agreement(one: Made, other: Made) -> dict[str, float | int | None]:
         "same_entity": sum(iou >= SAME_IOU for iou in ious) / len(ious) if ious else None,
         "mean_iou": sum(ious) / len(ious) if ious else None,
     }
-
-
-def read_shifts(home: Path) -> list[Shift]:
-    """All shifts that were kept, by window; files that cannot be read are left out."""
-    found = []
-    for path in sorted((home / SHIFTS).glob("*.json")):
-        try:
-            found.append(Shift.read(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError):
-            continue
-    return found
 
 
 def _keys(run: Run) -> str:
@@ -274,16 +234,6 @@ def _difference(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(value=off, low=off - down, high=off + up)
 
 
-def _points(found: Estimate) -> str:
-    assert found.value is not None
-    told = f"{100 * found.value:+.1f}"
-    return (
-        told
-        if found.low is None or found.high is None
-        else f"{told} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-    )
-
-
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -295,7 +245,7 @@ def table(shift: Shift) -> list[list[str]]:
     rows += [[name, str(a), str(b), f"{b - a:+d}"] for name, (a, b) in shift.yields.items()]
     for one in shift.scores:
         values = ["-" if e.value is None else f"{100 * e.value:.1f}" for e in (one.first, one.second)]
-        off = "-" if one.difference.value is None else _points(one.difference)
+        off = "-" if one.difference.value is None else points(one.difference)
         rows.append([f"gIoU {one.segmenter}", *values, off])
     return rows
 

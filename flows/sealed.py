@@ -93,7 +93,7 @@ def push(
     """Publish the sealed edition of a snapshot folder; its key is kept before anything leaves."""
     import tempfile
 
-    from engine.snapshot.hub import check_fit
+    from engine.snapshot.fit import check_fit
     from engine.snapshot.hub_sealed import push_sealed
     from engine.snapshot.manifest import read_manifest
     from engine.snapshot.sealed import KEY_BYTES, write_sealed

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from engine.core.errors import RefusedError, TerminalError
 from engine.core.schema import SnapshotManifest
+from engine.snapshot.fit import refuse_unfit, refuse_unreachable
 from engine.snapshot.hub_client import TRIES, Then, decision_of, download, failure, hub, patiently
 from engine.snapshot.hub_files import Remote, differences, read_remote, row_counts
 from engine.snapshot.manifest import from_bytes, read_manifest
-from engine.snapshot.names import CARD, HUB_FILES, MANIFEST, SEAL, repo_id
+from engine.snapshot.names import HUB_FILES, MANIFEST, SEAL, repo_id
 from engine.snapshot.readdress import readdress
 from engine.snapshot.verify import verify
-from engine.snapshot.verify_card import has_contact
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -71,7 +71,7 @@ def push(
     """
     manifest = read_manifest(folder)
     name = repo_id(repo, manifest.name)
-    _refuse_unfit(manifest, allow_portable=allow_portable)
+    refuse_unfit(manifest, allow_portable=allow_portable)
     with hub(token, endpoint) as api, tempfile.TemporaryDirectory(prefix="nest-push-") as work:
         if manifest.hub_repo != name:
             moved = Path(work) / "folder"
@@ -83,37 +83,9 @@ def push(
             raise TerminalError(
                 f"{folder} does not verify ({len(bad)} findings; first: {first.file}: {first.detail}): build it again"
             )
-        _refuse_unreachable(folder)
+        refuse_unreachable(folder)
         job = _Push(api, name, folder, manifest, Path(work) / "cache", sleep, max(1, tries), opens_seal)
         return job.plan() if dry_run else job.run(private=private)
-
-
-def check_fit(manifest: SnapshotManifest, folder: Path, *, allow_portable: bool) -> None:
-    """Refuse what is published in no form: a damaged folder, one without a removal contact, rows for trying out."""
-    _refuse_unfit(manifest, allow_portable=allow_portable)
-    if bad := verify(folder, rows=False):
-        raise TerminalError(f"{folder} does not verify ({bad[0].file}: {bad[0].detail}): build it again")
-    _refuse_unreachable(folder)
-
-
-def _refuse_unreachable(folder: Path) -> None:
-    if not has_contact((folder / CARD).read_text(encoding="utf-8")):
-        raise RefusedError(f"{folder} names no removal contact: set [snapshot] contact and build it again")
-
-
-def _refuse_unfit(manifest: SnapshotManifest, *, allow_portable: bool) -> None:
-    if allow_portable:
-        return
-    if manifest.portable:
-        raise RefusedError(
-            f"{manifest.name} has rows of the portable annotator, which is for trying out: annotate with real models, "
-            "or allow it with --allow-portable"
-        )
-    if manifest.template_questions:
-        raise RefusedError(
-            f"{manifest.name} has {manifest.template_questions} questions of the template writer: write them with a "
-            "language model, or allow it with --allow-portable"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,4 +274,4 @@ class _Push:
         return PushResult(done, self.repo, revision, commit, url, self.manifest.rows, files, removed, size)
 
 
-__all__ = ["PushResult", "check_fit", "push"]
+__all__ = ["PushResult", "push"]

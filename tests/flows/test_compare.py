@@ -11,8 +11,9 @@ from engine.core.errors import ConfigError
 from engine.core.schema import Estimate, ScoreReport, ScoreRow, SegmenterInfo, TruthInfo
 from engine.core.store import Home
 from engine.core.windows import parse_window
-from flows.compare import ScoreShift, Shift, _difference, changes, compare, read_shifts
+from flows.compare import _difference, changes, compare
 from flows.run import Run
+from flows.shifts import ScoreShift, Shift, read_shifts
 from inference.report.leaderboard import write_leaderboard
 
 SHIFT = Shift(
