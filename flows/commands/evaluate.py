@@ -60,6 +60,11 @@ def score(
         overrides["score.offline"] = True
     settings = config_of(config, overrides)
     task = task_named(dataset, settings)
+    if task.run is None and _is_window(dataset):
+        console.say(
+            f"the snapshot of {dataset} was made with other settings or an earlier version: it is scored as it lies, "
+            "and the window's own news cannot be searched ('nest refresh' brings it up to date)"
+        )
     found = stage.places(task)
     if dry_run:
         for name, where in found.items():
@@ -69,13 +74,27 @@ def score(
     done = stage.do_task(task)
     place = stage.place(task)
     if as_json:
-        print_json({"dataset": task.name, "report": done.path, "scores": stage.figures(place)})
+        print_json(
+            {"dataset": task.name, "report": done.path, "scores": stage.figures(place), "costs": stage.costs(place)}
+        )
         return
     if not done.fresh:
         console.say("everything was scored before, nothing to do.")
     console.say(stage.table(place))
     console.say(f"report    {done.path}/report.html")
     next_step("nest segmenters" if not names else f"nest score {dataset}")
+
+
+def _is_window(dataset: str) -> bool:
+    from engine.core.windows import parse_window
+
+    if Path(dataset).exists():
+        return False
+    try:
+        parse_window(dataset)
+    except ConfigError:
+        return False
+    return True
 
 
 def task_named(dataset: str, settings: Any) -> Any:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -274,6 +274,13 @@ def figures(where: Path | None) -> list[dict[str, Any]]:
     """The overall rows as plain values."""
     found = read_report(where)
     return [row.model_dump(mode="json") for row in found.rows if not row.split] if found else []
+
+
+def costs(where: Path | None) -> list[dict[str, Any]]:
+    """What the modules took, as plain values."""
+    from inference.report.costs import read_costs
+
+    return [asdict(cost) for cost in read_costs(where)] if where is not None else []
 
 
 def latest_reports(home: Home) -> list[ScoreReport]:
