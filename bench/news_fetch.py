@@ -85,15 +85,17 @@ async def _measure(port: int, pages: int, collect: int, hosts: int) -> None:
     await _peer(port, pages)
     peer = await _peer(port, pages)
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         async with WebClient(config, cache=Path(folder)) as client:
             await asyncio.gather(*(client.fetch(url, kind="page") for url in urls))
         engine = pages / (time.perf_counter() - start)
+        of_cpu = pages / (time.process_time() - used)
         start = time.perf_counter()
         async with WebClient(config, cache=Path(folder), offline=True) as client:
             await asyncio.gather(*(client.fetch(url, kind="page") for url in urls))
         replay = pages / (time.perf_counter() - start)
     _say(f"fetch: engine {engine:.0f} pages/s, bare httpx {peer:.0f} pages/s (ratio {engine / peer:.2f})")
+    _say(f"fetch: {of_cpu:.0f} pages per second of one core")
     _say(f"replay from the cache, offline: {replay:.0f} pages/s")
     if collect:
         await _collect(config, names, collect)
