@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.core.errors import ConfigError
 from flows import console
-from flows.commands.common import JsonOption, next_step, print_json
+from flows.commands.common import DryRunOption, JsonOption, next_step, print_json
+
+if TYPE_CHECKING:
+    from flows.run import Run
 
 
 def register(app: typer.Typer) -> None:
@@ -27,6 +30,7 @@ def compare(
     ] = None,
     no_score: Annotated[bool, typer.Option("--no-score", help="Compare yield and masks only.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Take the pilot of so many articles.")] = None,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """What a new writer, annotator or prompt changes on one window: nest compare W --config a.toml b.toml."""
@@ -38,6 +42,9 @@ def compare(
         raise ConfigError("give two configurations: nest compare W --config a.toml b.toml")
     overrides = {"collect.limit": limit} if limit is not None else {}
     runs = [open_run(window, config_path=path, overrides=overrides) for path in (config, second[0])]
+    if dry_run:
+        _plan(runs)
+        return
     shift = work(runs[0], runs[1], scored=not no_score)
     if as_json:
         print_json(plain(shift))
@@ -57,3 +64,18 @@ def compare(
         + ("" if same is None or iou is None else f"; same entity {100 * same:.1f} %, mean IoU {iou:.3f}")
     )
     next_step("nest report --all")
+
+
+def _plan(runs: list[Run]) -> None:
+    """What differs, and what the questions of both would still cost."""
+    from flows.compare import changes
+    from flows.stages import ask
+
+    for line in changes(runs[0], runs[1]):
+        console.say(f"  changed  {line}")
+    for name, run in zip(("first", "second"), runs, strict=True):
+        for one in ask.estimates(run):
+            money = (
+                "price not known" if one.usd is None else f"likely ${one.usd:.2f}, at most ${one.usd_most or 0.0:.2f}"
+            )
+            console.say(f"  {name}: {one.requests} requests to be paid, {money}")

@@ -88,6 +88,9 @@ def test_status_counts_and_names_the_next_command(week: Week) -> None:
     assert line["window"] == WINDOW
     assert line["stages"]["snapshot"]["kept"] == len(_rows(week))
     assert line["stages"]["score"] == {"finished": False, "kept": 0}
+    screen = week.nest("status").stdout.splitlines()
+    assert len(screen) == 24
+    assert max(map(len, screen)) <= 80
     plain = week.nest("status", "--window", WINDOW)
     assert "left out, by reason" in plain.stdout
     assert f"nest refresh --window {WINDOW}" in plain.stderr

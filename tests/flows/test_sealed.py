@@ -2,29 +2,23 @@
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from support.hub import LoopbackHub
-from support.snapshots import snapshot
+from support.published import NAME, REPO, WINDOW, Home, everything, save, values
 
 from engine.core.schema import ScoreReport, SegmenterInfo, TruthInfo
-from engine.snapshot.revise import read_rows
-from engine.snapshot.rows import Row
 from engine.snapshot.sealed import commitment, sealed_id
-from engine.snapshot.verdicts import Verdict, append, file_of
 from flows import sealed
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME, WINDOW, REPO = "NEST_261123_261129", "261123_261129", "news/NEST_261123_261129"
 
 
 @pytest.fixture
@@ -33,87 +27,21 @@ def hub() -> Iterator[LoopbackHub]:
         yield found
 
 
-class Home:
-    """A home with one snapshot, and the command run in it."""
-
-    def __init__(self, folder: Path, hub: LoopbackHub, hub_section: str) -> None:
-        self.folder, self.hub = folder, hub
-        self.root = folder / "home"
-        self.snapshot = self.root / "snapshots" / NAME
-        snapshot(self.snapshot, 5)
-        (folder / "nest.toml").write_text(
-            'home = "home"\n[snapshot]\ncontact = "removal@nest.example"\n'
-            f'[hub]\nrepo = "news/{{name}}"\n{hub_section}\n'
-        )
-
-    def nest(self, *words: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("NEST", "HF_"))}
-        env |= {"PYTHONPATH": str(ROOT), **self.hub.environ(self.folder / "hf")}
-        done = subprocess.run(
-            [sys.executable, "-m", "flows.cli", *words],
-            cwd=self.folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    def rows(self) -> list[Row]:
-        return list(read_rows(self.snapshot))
-
-
-def _save(hub: LoopbackHub, folder: Path, revision: str) -> Path:
-    for name, data in hub.files(REPO, revision).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def _values(value: Any) -> Iterator[bytes]:
-    """Every text and every bytes in a decoded row."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield key.encode()
-            yield from _values(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _values(inner)
-    elif isinstance(value, bytes):
-        yield value
-    elif value is not None:
-        yield str(value).encode()
-
-
-def _everything(hub: LoopbackHub, folder: Path) -> bytes:
-    """All bytes of the repository: files of every commit, decoded columns, schemas, commit messages, names."""
-    repo = hub.repo(REPO)
-    parts = [repr(repo).encode(), *(name.encode() for name in repo.large)]
-    parts += [bytes(data) for data in repo.large.values()]
-    for path in folder.rglob("*"):
-        parts += [path.name.encode(), path.read_bytes() if path.is_file() else b""]
-        if path.suffix == ".parquet":
-            table = pq.read_table(path)
-            parts += [str(table.schema).encode(), *_values(table.to_pylist())]
-    return b"\n".join(parts)
-
-
 def test_nothing_in_the_first_push_gives_an_answer_or_a_mask_away(hub: LoopbackHub, tmp_path: Path) -> None:
     home = Home(tmp_path, hub, "sealed = 52")
     home.nest("push", WINDOW)
-    first = _save(hub, tmp_path / "first", "sealed")
+    first = save(hub, tmp_path / "first", "sealed")
     assert sorted(p.relative_to(first).as_posix() for p in first.rglob("*") if p.is_file() and p.name[0] != ".") == [
         "README.md",
         "data/train-00000-of-00001.parquet",
         "seal.json",
     ]
-    data = _everything(hub, first)
+    data = everything(hub, first)
     low = data.lower()
     (first / "README.md").rename(tmp_path / "card.md")
     data_only = b"\n".join(path.read_bytes() for path in first.rglob("*") if path.is_file()).lower()
     shown = pq.read_table(next(first.glob("data/*.parquet"))).to_pylist()
-    data_only += b"\n".join(_values(shown)).lower()
+    data_only += b"\n".join(values(shown)).lower()
     manifest = json.loads((home.snapshot / "snapshot.json").read_text())
     for row in home.rows():
         told = row.provenance
@@ -162,10 +90,10 @@ def test_a_stranger_checks_the_published_hashes_with_the_script_of_the_docs(hub:
     home = Home(tmp_path, hub, "sealed = 52")
     home.nest("push", WINDOW)
     home.nest("unseal", WINDOW, code=4)
-    first = _save(hub, tmp_path / "first", "sealed")
+    first = save(hub, tmp_path / "first", "sealed")
     home.nest("unseal", WINDOW, "--early")
     home.nest("unseal", WINDOW, "--early")
-    now = _save(hub, tmp_path / "now", "main")
+    now = save(hub, tmp_path / "now", "main")
     assert set(hub.repo(REPO).tags) == {"sealed", "r1"}
     found = re.search(
         r"^```python check\n(.*?)^```", (ROOT / "docs" / "sealed.md").read_text(), re.MULTILINE | re.DOTALL
@@ -193,7 +121,7 @@ def test_predictions_received_before_are_marked(hub: LoopbackHub, tmp_path: Path
     home = Home(tmp_path, hub, "sealed = 52")
     assert "is not a sealed week" in home.nest("receive", WINDOW, "nest.toml", code=2).stderr
     home.nest("push", WINDOW)
-    shown = pq.read_table(next(_save(hub, tmp_path / "first", "sealed").glob("data/*.parquet"))).to_pylist()
+    shown = pq.read_table(next(save(hub, tmp_path / "first", "sealed").glob("data/*.parquet"))).to_pylist()
     kept = sealed.read(home.root, NAME)
     assert kept is not None
     by_sealed = {sealed_id(kept.secret, row.id): row for row in home.rows()}
@@ -257,63 +185,4 @@ def test_a_removed_row_goes_from_the_sealed_repository(hub: LoopbackHub, tmp_pat
     assert len(after["commitments"]) == 4
     assert after["commitments"].items() <= before["commitments"].items()
     gone = row.default["images"][0]["bytes"]
-    assert gone not in _everything(hub, _save(hub, tmp_path / "after", "main"))
-
-
-def test_a_held_week_is_private_until_it_is_released_without_what_the_review_took_out(
-    hub: LoopbackHub, tmp_path: Path
-) -> None:
-    home = Home(tmp_path, hub, "hold = true")
-    told = home.nest("push", WINDOW)
-    assert f"nest release {WINDOW}" in told.stderr
-    assert hub.repo(REPO).private
-    row = home.rows()[0]
-    manifest = json.loads((home.snapshot / "snapshot.json").read_text())
-    said = Verdict(
-        snapshot=NAME,
-        revision="r1",
-        digest=manifest["digest"],
-        rows=5,
-        sample_id=row.id,
-        stratum="random",
-        verdict="private_person",
-        reviewer="ada",
-    )
-    append(file_of(home.root, NAME, "ada"), said)
-    home.nest("amend", WINDOW, "--from-review")
-    home.nest("push", WINDOW)
-    assert hub.repo(REPO).private
-    assert set(hub.repo(REPO).tags) == {"r1", "r2"}
-    assert "would make" in home.nest("release", WINDOW, "--dry-run").stderr
-    assert hub.repo(REPO).private
-    done = home.nest("release", WINDOW)
-    assert "1 of 1 rows drawn at random were wrong" in done.stderr
-    assert not hub.repo(REPO).private
-    assert set(hub.repo(REPO).tags) == {"r2"}
-    assert row.default["images"][0]["bytes"] not in _everything(hub, _save(hub, tmp_path / "public", "main"))
-    assert "was public already" in home.nest("release", WINDOW).stderr
-    status = json.loads(home.nest("status", "--json").stdout)
-    assert status["hub"]["equal"] is True
-
-
-def test_hold_refuses_a_public_repository_and_sealed_beside_it(hub: LoopbackHub, tmp_path: Path) -> None:
-    home = Home(tmp_path, hub, "")
-    home.nest("push", WINDOW)
-    assert not hub.repo(REPO).private
-    text = (tmp_path / "nest.toml").read_text()
-    (tmp_path / "nest.toml").write_text(text + "hold = true\n")
-    assert "is public" in home.nest("push", WINDOW, code=4).stderr
-    (tmp_path / "nest.toml").write_text(text + "hold = true\nsealed = 52\n")
-    assert "choose one" in home.nest("push", WINDOW, code=2).stderr
-
-
-def test_status_asks_the_hub(hub: LoopbackHub, tmp_path: Path) -> None:
-    home = Home(tmp_path, hub, "")
-    assert json.loads(home.nest("status", "--json").stdout)["hub"]["equal"] is False
-    home.nest("push", WINDOW)
-    assert json.loads(home.nest("status", "--json").stdout)["hub"]["equal"] is True
-    assert json.loads(home.nest("status", "--json", "--hub").stdout)["hub"]["equal"] is True
-    hub.repo(REPO).commit("main", {"data/extra.parquet": b"x"}, title="by hand")
-    told = json.loads(home.nest("status", "--json", "--hub").stdout)["hub"]
-    assert told["equal"] is False
-    assert "1 files differ" in told["note"]
+    assert gone not in everything(hub, save(hub, tmp_path / "after", "main"))
