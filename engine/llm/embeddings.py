@@ -32,6 +32,8 @@ from engine.llm.retry import advise, backoff_s
 CACHE_VERSION = 1
 #: Texts per request; every known server takes that many.
 BATCH = 64
+#: Characters of a text that are embedded; embedding models read a few thousand tokens, and more is refused.
+MAX_CHARS = 8000
 #: Characters per token when a server does not say what it counted.
 _CHARS_PER_TOKEN = 4
 
@@ -83,7 +85,10 @@ class OpenAIEmbedder:
         await self._endpoint.close()
 
     async def embed(self, texts: Sequence[str]) -> TextVectors:
-        """Vectors of the texts; tokens and cost are those of the texts that nobody had asked for before."""
+        """Vectors of the texts, each of its first `MAX_CHARS` characters; tokens and cost are those of the texts that
+        nobody had asked for before."""
+        # half a surrogate pair cannot be sent
+        texts = [text[:MAX_CHARS].encode("utf-8", "replace").decode() for text in texts]
         found: dict[str, list[float]] = {}
         waiting: dict[str, asyncio.Future[list[float]]] = {}
         new: dict[str, str] = {}
@@ -103,6 +108,10 @@ class OpenAIEmbedder:
         for key, flight in waiting.items():
             found[key] = await asyncio.shield(flight)
         rows = [found[self._key(text)] for text in texts]
+        if len({len(row) for row in rows}) > 1:
+            raise TerminalError(
+                f"{self.name} gives vectors of several lengths: the model behind the name has changed, name another one"
+            )
         return TextVectors(vectors=_unit(rows), tokens=tokens, usd=usd)
 
     async def _fetch(self, new: Mapping[str, str], found: dict[str, list[float]]) -> tuple[int, float]:

@@ -14,7 +14,7 @@ from support.llm_server import Body, LlmServer, Scripted
 from engine.core.config import LlmSection
 from engine.core.errors import BudgetSpent, ConfigError, QuotaExhausted, TerminalError, TransientError
 from engine.core.protocols import TextVectors
-from engine.llm.embeddings import BATCH, OpenAIEmbedder
+from engine.llm.embeddings import BATCH, MAX_CHARS, OpenAIEmbedder
 from engine.llm.ledger import Ledger
 
 
@@ -143,6 +143,26 @@ async def test_a_limit_in_money_holds_for_embeddings_too(tmp_path: Path) -> None
         with pytest.raises(BudgetSpent, match="limit"):
             await embed(server, tmp_path, ["abba"], ledger=ledger)
         assert server.answered == 0
+
+
+async def test_odd_texts_are_cut_and_mended(tmp_path: Path) -> None:
+    with LlmServer(reply=embeddings) as server:
+        found = await embed(server, tmp_path, ["a" * 20_000, "half \ud83d a pair", ""])
+        sent = server.bodies[0]["input"]
+    assert [len(text) for text in sent] == [MAX_CHARS, len("half ? a pair"), 0]
+    assert found.vectors.shape == (3, 8)
+
+
+async def test_a_model_that_changed_behind_its_name_is_told(tmp_path: Path) -> None:
+    def short(body: Body) -> Scripted:
+        rows = [{"index": n, "embedding": [1.0, 2.0]} for n in range(len(body["input"]))]
+        return Scripted(body={"data": rows})
+
+    with LlmServer(reply=embeddings) as server:
+        await embed(server, tmp_path, ["abba"])
+        server.reply = short
+        with pytest.raises(TerminalError, match="vectors of several lengths"):
+            await embed(server, tmp_path, ["abba", "cafe"])
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
