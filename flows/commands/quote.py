@@ -68,8 +68,8 @@ def _leaderboard(settings: object, anchors: tuple[str, ...], out: Path | None, p
     from engine.core.store import Home
     from engine.snapshot.hub_static import push_static
     from engine.snapshot.names import repo_id
-    from flows.shifts import read_shifts
     from flows.quoting import shared_files
+    from flows.shifts import read_shifts
     from flows.stages import score as stage
     from flows.wiring import hub_token
     from inference.report.leaderboard import write_leaderboard
