@@ -6,6 +6,7 @@ beside the data as `published/<digest>-<key>/`, with the leaderboard's static fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ def published_run(text: str, home: Home, where: str, *, endpoint: str | None = N
         folders = [
             path.parent for path in sorted(Path(where).rglob("report.json")) if (path.parent / "predictions").is_dir()
         ]
-    elif where.count("/") == 1:
+    elif re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?", where, re.ASCII):
         repo, _, revision = where.partition("@")
         root, _ = download(repo, revision=revision or None, patterns=(f"{PUBLISHED}/*",), endpoint=endpoint)
         folders = [path.parent for path in sorted(root.glob(f"{PUBLISHED}/*/report.json"))]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image as PilImage
+from PIL import UnidentifiedImageError
 
 from engine.core.geometry import Mask
 
@@ -43,8 +44,10 @@ def read_mask(data: bytes) -> ReadMask:
     try:
         picture: PilImage.Image = PilImage.open(io.BytesIO(data))
         picture.load()
+    except UnidentifiedImageError as error:
+        raise MaskError("not a picture in a known format") from error
     except Exception as error:
-        raise MaskError(f"not a picture: {error}") from error
+        raise MaskError(f"not a whole picture: {error}") from error
     if picture.mode == "P":
         return _plain(_indices(picture))
     if picture.mode in ("RGBA", "LA"):

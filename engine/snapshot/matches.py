@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from engine.core.errors import ConfigError
 from engine.snapshot.manifest import read_manifest
@@ -45,11 +46,20 @@ class Wish:
             if not re.fullmatch(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", value.strip()):
                 raise ConfigError(f"'{value}' is not a domain: write example.com")
         for value in self.urls:
-            if "." not in normal_url(value).split("/")[0] and ":" not in value:
+            if not _address(value):
                 raise ConfigError(f"'{value}' is not an address: write https://...")
         for value in self.entities:
             if len(normal_text(value)) < 3:
                 raise ConfigError(f"'{value}' is too short a name: it would be found everywhere")
+
+
+def _address(text: str) -> bool:
+    try:
+        parts = urlsplit(text.strip() if "://" in text else f"https://{text.strip()}")
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    return " " not in text.strip() and ("." in host or host == "localhost")
 
 
 @dataclass(slots=True)

@@ -39,17 +39,24 @@ def normal_text(text: str) -> str:
 
 
 def normal_url(url: str) -> str:
-    """A URL for comparison: no scheme, no `www.`, lower-case host, no fragment, no trailing slash."""
-    parts = urlsplit(url.strip())
-    host = (parts.hostname or "").removeprefix("www.")
-    port = f":{parts.port}" if parts.port else ""
+    """A URL for comparison: no scheme, no `www.`, lower-case host, no fragment, no trailing slash. What is no URL at
+    all (pages hold such) is compared as it is."""
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").removeprefix("www.")
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return url.strip().casefold()
     query = f"?{parts.query}" if parts.query else ""
     return f"{host}{port}{parts.path.rstrip('/')}{query}"
 
 
 def url_domains(url: str) -> list[str]:
     """The host of a URL and every domain above it: news.example.com, example.com, com."""
-    labels = (urlsplit(url.strip()).hostname or "").split(".")
+    try:
+        labels = (urlsplit(url.strip()).hostname or "").split(".")
+    except ValueError:
+        return []
     return [".".join(labels[start:]) for start in range(len(labels)) if labels[start]]
 
 

@@ -74,16 +74,21 @@ def _count(folder: Path) -> Statistics:
 
     found = Statistics()
     answers: dict[str, str] = {}
-    for path in sorted((folder / DATA).glob("*.parquet")):
-        table = pq.read_table(path, columns=["id", "answer"])
-        answers.update(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
-    for path in sorted((folder / PROVENANCE).glob("*.parquet")):
-        for row in iterate(path, batch=64):
-            found.add(row, answer=answers[row["id"]])
+    try:
+        for path in sorted((folder / DATA).glob("*.parquet")):
+            table = pq.read_table(path, columns=["id", "answer"])
+            answers.update(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
+        for path in sorted((folder / PROVENANCE).glob("*.parquet")):
+            for row in iterate(path, batch=64):
+                found.add(row, answer=answers[row["id"]])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise TerminalError(f"{folder} cannot be read ({error}): check it with 'nest verify'") from error
     return found
 
 
 def _link(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise TerminalError(f"{source} is missing: check the folder with 'nest verify'")
     try:
         os.link(source, target)
     except OSError:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from PIL import Image as PilImage
+from PIL import UnidentifiedImageError
 
 from inference.benchmarks.base import TruthMask
 from inference.spans import spans_of_grey
@@ -44,7 +45,11 @@ def read_mask(data: bytes) -> ReadMask:
 
 def mask_size(data: bytes) -> tuple[int, int]:
     """Height and width of the upright image, from the header of its file."""
-    with PilImage.open(io.BytesIO(data)) as picture:
+    try:
+        opened = PilImage.open(io.BytesIO(data))
+    except UnidentifiedImageError as error:
+        raise ValueError("not a picture in a known format") from error
+    with opened as picture:
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return (picture.width, picture.height) if turned else (picture.height, picture.width)
 
@@ -71,7 +76,8 @@ def _any_mode(data: bytes) -> Pixels:
             opened.load()
             picture = opened.copy()
     except Exception as error:
-        raise ValueError(f"no image can be decoded from {data[:12]!r}: {error}") from error
+        told = "its format is not known" if isinstance(error, UnidentifiedImageError) else str(error)
+        raise ValueError(f"no image can be decoded from {data[:12]!r}: {told}") from error
     mode = picture.mode
     if mode in ("L", "1"):
         return np.asarray(picture.convert("L"))

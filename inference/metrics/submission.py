@@ -149,7 +149,9 @@ def _misfit(cell: Any, size: tuple[int, int]) -> str:
 
 def _rle(cell: Any) -> Rle:
     try:
-        height, width = (int(side) for side in cell["size"])
+        height, width = cell["size"]
+        if type(height) is not int or type(width) is not int:
+            raise ValueError(f"the size is {cell['size']!r}, not two whole numbers")
         counts = cell["counts"]
         if isinstance(counts, list):
             return _packed(counts, height, width)

@@ -83,8 +83,8 @@ def _lines(path: Path) -> Iterator[Submitted | str]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line.decode("utf-8"))
-            except ValueError as error:
+                row = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:
                 yield f"line {number}: not JSON: {error}"
                 continue
             if not isinstance(row, dict) or not {"id", "sample_id"} & row.keys():

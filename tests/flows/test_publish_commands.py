@@ -71,6 +71,19 @@ def test_damaged_records_are_told_in_one_line(desk: Desk) -> None:
     assert "pydantic" not in said
 
 
+def test_a_damaged_folder_is_not_pushed_anywhere(desk: Desk) -> None:
+    data = desk.snapshot / "data" / "train-00000-of-00001.parquet"
+    with data.open("ab") as handle:
+        handle.write(b"x")
+    for repo in ("news/{name}", "other/{name}"):
+        said = desk.nest("push", NAME, "--repo", repo, "--dry-run", code=1).stderr
+        assert "a fault in the program" not in said
+        assert NAME in said
+    data.unlink()
+    assert "is missing" in desk.nest("push", NAME, "--repo", "other/{name}", code=1).stderr
+    assert not desk.hub.repos
+
+
 def test_a_snapshot_of_addresses_asks_to_be_rehydrated(desk: Desk) -> None:
     other = desk.folder / "home" / "snapshots" / "NEST_261116_261122"
     snapshots.snapshot(other, 2, config=snapshots.CONFIG.model_copy(update={"publish": "urls"}))

@@ -72,6 +72,8 @@ def test_a_score_is_shared_and_replayed_by_others(desk: Desk, tmp_path: Path) ->
     assert "files:mine.jsonl giou: published" in moved.stdout
     unknown = third.nest("replay", string.replace("seed=0", "seed=1"), "--published", SCORES, code=2)
     assert "no published run of" in unknown.stderr
+    nowhere = third.nest("replay", string, "--published", "/no/where", code=2)
+    assert "give a folder or OWNER/NAME" in nowhere.stderr
 
 
 def knows(body: Mapping[str, Any]) -> Scripted:

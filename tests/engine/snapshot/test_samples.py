@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import snapshots
 
-from engine.core.errors import TerminalError
+from engine.core.errors import ConfigError, TerminalError
 from engine.core.schema import Code, Rejected, Sample
 from engine.core.store import BlobStore
 from engine.snapshot.optout import OptOut, add_optout, entry, normal_text, normal_url, read_optout, url_domains
 from engine.snapshot.samples import join, sample_id
+from engine.snapshot.takedown import Wish
 
 
 @pytest.fixture
@@ -112,6 +113,14 @@ def test_the_list_on_disk(tmp_path: Path) -> None:
 @given(st.text())
 def test_normal_forms_are_stable(text: str) -> None:
     assert normal_text(normal_text(text)) == normal_text(text)
+
+
+@pytest.mark.parametrize("url", ["https://[::1", "http://x.example:99999/a", "http://[x]/", "not a url", " "])
+def test_what_is_no_url_is_compared_as_it_is(url: str) -> None:
+    assert normal_url(url) == normal_url(url)
+    assert url_domains(url) == [] or "x.example" in url_domains(url)
+    with pytest.raises(ConfigError, match="not an address"):
+        Wish(urls=(url,)).check()
 
 
 def test_urls_are_compared_by_what_they_name() -> None:

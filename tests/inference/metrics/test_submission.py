@@ -172,7 +172,16 @@ def test_lines_that_hold_no_prediction_are_all_named(tmp_path: Path) -> None:
         "line 1 (a)", "line 2", "line 3", "line 4 (b)", "line 5 (7)", "line 6 (c)", "line 7 (d)", "line 9 (f)",
         "line 9 (f)",
     ]  # fmt: skip
-    (tmp_path / "p.jsonl").write_text(rows[7])
+    odd = ["[" * 100_000, '{"id": "a", "masks": [{"size": [1e400, 3], "counts": "0"}]}']
+    odd += [
+        '{"id": "b", "masks": [{"size": ["20", "30"], "counts": "0"}]}',
+        '{"id": "c", "masks": [{"size": [20], "counts": 0}]}',
+    ]
+    (tmp_path / "p.jsonl").write_bytes(("\n".join(odd)).encode() + b"\n\xff\xfe")
+    assert [text.split(":")[0] for text in complaints(tmp_path / "p.jsonl", bench())] == [
+        "line 1", "line 2 (a), mask 0", "line 3 (b), mask 0", "line 4 (c), mask 0", "line 5",
+    ]  # fmt: skip
+    (tmp_path / "p.jsonl").write_bytes(b"\xef\xbb\xbf" + rows[7].encode())
     (one,) = read_predictions(tmp_path / "p.jsonl")
     assert one.masks[0] is not None
     assert int(decode_rle(one.masks[0]).sum()) == 597
