@@ -61,7 +61,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[Postgres | None]:
             yield stack.enter_context(Postgres())
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_backfill_over_two_pools_with_a_killed_worker(
     tmp_path: Path, plain: dict[str, dict[str, str]], database: Postgres | None
 ) -> None:
@@ -76,15 +76,15 @@ def test_backfill_over_two_pools_with_a_killed_worker(
             words = ["--from", FROM, "--to", TO, "--every", EVERY, "--deployment", "refresh/backfill", "--wait"]
             backfill = week.start("backfill", *words, env=server.env)
             shards = week.home / "windows"
-            _wait(lambda: any(shards.glob("*/annotate/*/shards/*/manifest.json")), timeout_s=240, what="a first shard")
+            _wait(lambda: any(shards.glob("*/annotate/*/shards/*/manifest.json")), timeout_s=600, what="a first shard")
             kill_tree(gpu.pid)
             server.worker("gpu", number=1)
             log = week.folder / "log.txt"
-            assert backfill.wait(timeout=400) == 0, log.read_text()
+            assert backfill.wait(timeout=1200) == 0, log.read_text()
             assert log.read_text().count("finished") >= 4
             _wait(
                 lambda: all(r["state"] == "COMPLETED" for r in server.runs() if r["name"].startswith("refresh-26")),
-                timeout_s=60,
+                timeout_s=240,
                 what="all refresh runs to complete",
             )
             rows = server.runs()
