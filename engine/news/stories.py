@@ -22,8 +22,8 @@ SAME_PART = 0.8
 SAME_STORY = 0.2
 _PERMUTATIONS = 128
 _SEED = 1
-#: Least number of equal values of two sketches: 7 of 128 stand for 5 % of word runs in common. A story cut to a fifth has
-#: 16 %, and fewer than 7 are then seen once in 14,000 pairs.
+#: Least number of equal values of two sketches: 7 of 128 stand for 5 % of word runs in common. A story cut to a fifth
+#: has 16 %, and fewer than 7 are then seen once in 14,000 pairs.
 LEAST_EQUAL = 7
 #: Texts whose word runs are held while pairs are compared; candidates of one story lie together.
 _HELD_TEXTS = 256
