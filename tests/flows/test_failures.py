@@ -150,7 +150,7 @@ def test_a_read_only_store_can_be_looked_at_and_says_so(collected: Week, tmp_pat
             assert "nothing to do" in week.nest("collect", "--window", WINDOW).stderr
             done = week.nest("ask", "--window", WINDOW, code=1)
             assert "cannot be written" in done.stderr
-            assert "cannot be written" in week.nest("refresh", "--window", WINDOW, code=1).stderr
+            assert "cannot be written" in week.nest("refresh", "--window", WINDOW, code=2).stderr
     finally:
         subprocess.run(["umount", "-l", str(place)], check=False)
 
