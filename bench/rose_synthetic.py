@@ -67,8 +67,8 @@ def build(count: int, folder: Path, *, seed: int = 0) -> tuple[Benchmark, list[A
 def _fact(number: int) -> str:
     order = _ORDER[(number // len(_FACTS)) % len(_ORDER)]
     again = number // (len(_FACTS) * len(_ORDER))
-    fact = _FACTS[number % len(_FACTS)].format(n=order)
-    return f"{fact} in year {again + 2}" if again else fact
+    # the year always: "the first medal" alone would be true of several
+    return f"{_FACTS[number % len(_FACTS)].format(n=order)} in year {again + 1}"
 
 
 def _sample(name: str, entity: TrueEntity, fact: str, picture: bytes, own: str) -> BenchmarkSample:

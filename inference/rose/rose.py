@@ -24,7 +24,7 @@ from inference.segmenters.base import Wording, assemble, segment_batched
 from inference.segmenters.bridge import note_loop
 from inference.segmenters.phrases import nouns_of
 
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True)

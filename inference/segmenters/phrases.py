@@ -100,7 +100,7 @@ def _noun_words(flat: str) -> list[str] | None:
 
 
 def _looks_like_verb(word: str) -> bool:
-    return len(word) > 3 and (word.endswith(("ed", "ing")) or word in _IRREGULAR)
+    return word in _IRREGULAR or (len(word) > 3 and word.endswith(("ed", "ing")))
 
 
 _IRREGULAR = words_of(

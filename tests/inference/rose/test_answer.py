@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from inference.rose.answer import extract
 from inference.rose.names import complete, find_names, looks_like_person
-from inference.rose.text import coverage, rank_chunks, rarity, split_chunks, split_sentences, stems
+from inference.rose.text import Chunk, coverage, rank_chunks, rarity, split_chunks, split_sentences, stems
 
 PAGE = (
     "Mara Quist and Otto Lind met in Stoneport on Sunday. Quist won the harbour regatta in strong wind. She also "
@@ -114,3 +114,17 @@ def test_chunks_are_ranked_and_ties_are_settled() -> None:
     ranked = rank_chunks("Which person opened the bridge?", told, limit=3)
     assert [chunk.url for chunk in ranked] == ["a", "b"]
     assert ranked[0].score == ranked[1].score > 0
+
+
+def test_several_pages_about_something_like_it_do_not_overtake_the_one_that_says_it() -> None:
+    question = "Which smartphone in the image won the first harbour prize in May?"
+    close = "Lumio Nova 4 won the second harbour prize in May."
+    chunks = [
+        Chunk("https://a.example/1", "News", ("Lumio Nova 5 won the first harbour prize in May.",)),
+        *(Chunk(f"https://b.example/{n}", "News", (close,)) for n in range(6)),
+    ]
+    found = extract(question, chunks)
+    assert [candidate.name for candidate in found] == ["Lumio Nova 5", "Lumio Nova 4"]
+    alone = next(c for c in extract(question, chunks[:2]) if c.name == "Lumio Nova 4")
+    # more pages make it surer, and never as sure
+    assert alone.score < found[1].score < found[0].score

@@ -19,6 +19,8 @@ from inference.segmenters.portable import portable_phrases
         ("Which game console in the image sold 400,000 units?", "game console", "sold 400,000 units"),
         ("Who opened the gate?", "person", "Who opened the gate"),
         ("What is used to cut bread?", "object", "is used to cut bread"),
+        ("Which smartphone in the image won the first harbour prize?", "smartphone", "won the first harbour prize"),
+        ("Which electric van led the parade?", "electric van", "led the parade"),
         ("Which laptop runs for nineteen hours?", "laptop", "runs for nineteen hours"),
     ],
 )
