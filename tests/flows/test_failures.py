@@ -118,7 +118,7 @@ def test_a_key_that_expires_in_the_middle_pauses_the_stage(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_two_refreshes_of_one_window_at_once(tmp_path: Path) -> None:
     """In somebody's shell the second is refused and names the first; the first goes on undisturbed."""
-    with Week(tmp_path, overrides={**SMALL, "score.segmenters": []}, latency_s=4.0) as week:
+    with Week(tmp_path, overrides={**SMALL, "score.segmenters": []}, latency_s=30.0) as week:
         ready_database(week.home, tmp_path / "cache")
         first = week.start("refresh", "--window", WINDOW)
         deadline = time.monotonic() + 120

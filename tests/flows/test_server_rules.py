@@ -102,7 +102,7 @@ def test_without_a_server_automations_are_a_setting(place: tuple[PrefectServer, 
     _, week = place
     assert "PREFECT_API_URL" in week.nest("ops", "install-automations", code=2).stderr
     dead = {"PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_CLIENT_MAX_RETRIES": "0"}
-    assert "is it running" in week.nest("ops", "install-automations", env=dead, code=3).stderr
+    assert "does not answer" in week.nest("ops", "install-automations", env=dead, code=3).stderr
 
 
 def test_without_a_gpu_worker_questions_go_on_and_the_week_is_found_again(place: tuple[PrefectServer, Week]) -> None:
