@@ -132,9 +132,8 @@ from datetime import UTC, datetime
 from prefect.states import Scheduled
 deployment = client.read_deployment_by_name("refresh/weekly")
 overrides = {"collect.limit": 7}
-run = client.create_flow_run_from_deployment(
-    deployment.id, parameters={"overrides": overrides}, state=Scheduled(scheduled_time=datetime(2026, 11, 25, 6, tzinfo=UTC))
-)
+past = Scheduled(scheduled_time=datetime(2026, 11, 25, 6, tzinfo=UTC))
+run = client.create_flow_run_from_deployment(deployment.id, parameters={"overrides": overrides}, state=past)
 print(run.id)
 """
     name = server.python(code).strip()
