@@ -93,7 +93,7 @@ def amend(
         if change is None:
             return row
         met.add(row.id)
-        return None if change.drop else _changed(row, change)
+        return None if change.drop else changed(row, change)
 
     dropped = sum(change.drop for change in changes)
     errata = tuple(
@@ -178,7 +178,8 @@ def rank_changes(before: Mapping[str, float], after: Mapping[str, float]) -> lis
     return sorted(found, key=lambda item: (item.after, item.name))
 
 
-def _changed(row: Row, change: Change) -> Row:
+def changed(row: Row, change: Change) -> Row:
+    """The row with another answer or other masks. Raises `ConfigError` for an empty answer or a mask that cannot be."""
     default, provenance = dict(row.default), dict(row.provenance)
     if change.answer is not None:
         if not change.answer.strip():

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from engine.core.config import SnapshotSection
 from engine.core.protocols import Blobs
-from engine.core.schema import Erratum, FunnelStep, ModelRef, Rejected, Sample, SnapshotManifest, Stage, Window
+from engine.core.schema import Code, Erratum, FunnelStep, ModelRef, Rejected, Sample, SnapshotManifest, Stage, Window
+from engine.snapshot.amend import Change, changed
 from engine.snapshot.assemble import VERSION, Edition, assemble
+from engine.snapshot.carried import fitting
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.names import repo_id
-from engine.snapshot.revise import changed_rows
+from engine.snapshot.revise import REBUILT, changed_rows
 from engine.snapshot.rows import Row, make_row
 
 __all__ = ["VERSION", "build"]
@@ -46,7 +48,8 @@ def build(
     measured: Mapping[str, str] | None = None,
     sources_policy: str = "",
     previous: Path | None = None,
-    because: str = "built again from other input or settings",
+    because: str = REBUILT,
+    corrections: Mapping[str, Change] | None = None,
     workers: int = 2,
     losses: list[Rejected] | None = None,
 ) -> SnapshotManifest:
@@ -58,7 +61,8 @@ def build(
     named beside those in the annotations and the question writers. `measured` holds label and result of what was
     checked by hand, `sources_policy` a sentence on how the sources were read; both stand on the card as they are.
     `previous` is the folder of the revision that this one replaces: its errata and tombstones are kept, and its
-    differences are added to the errata with the reason `because`, which a push needs to replace it.
+    differences are added to the errata with the reason `because`, which a push needs to replace it. `corrections` are
+    made to the rows of their ids (see `carried.carried`).
     `workers` threads prepare pictures; the result does not depend on their number. `losses` is filled with what was
     left out, `rejected` among it.
 
@@ -74,8 +78,14 @@ def build(
         for row in _prepared(ordered, blobs=blobs, config=config, workers=workers):
             if isinstance(row, Rejected):
                 lost.append(row)
-            else:
+            elif (change := (corrections or {}).get(row.id)) is None:
                 yield row
+            elif change.drop:
+                lost.append(
+                    Rejected(item=row.id, stage=Stage.SNAPSHOT, code=Code.REVIEWED_WRONG, detail=change.because)
+                )
+            else:
+                yield changed(row, fitting(row, change))
 
     edition = Edition(
         window=window,

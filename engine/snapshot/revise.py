@@ -20,6 +20,9 @@ from engine.snapshot.readback import row_digest
 from engine.snapshot.rows import Row
 from engine.snapshot.verify_rows import iterate
 
+# the reason in the errata where rows differ because the window was built again, not because somebody changed them
+REBUILT = "made anew from other input or settings"
+
 
 def read_rows(folder: Path) -> Iterator[Row]:
     """Rows of a snapshot folder in order. Raises `TerminalError` if data and provenance don't go together."""

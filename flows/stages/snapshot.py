@@ -108,6 +108,7 @@ def _revisions(place: Path) -> int:
 
 def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotManifest | None) -> None:
     from engine.snapshot.build import build
+    from engine.snapshot.carried import carried
     from engine.snapshot.optout import read_optout
     from engine.snapshot.reviewed import wrong_rows
     from engine.snapshot.samples import join
@@ -119,11 +120,18 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
     records = collect.place(run).read(Article), questions.read(Question), masks.read(Annotation)
     verdicts = all_of(run.home.root, run.snapshot_name)
     review = summarise(verdicts)
+    previous = folder(run) if there is not None else None
+    judged = {verdict.sample_id for told in verdicts.values() for verdict in told}
+    corrections = carried(previous, judged=judged) if previous else {}
+    wrong = wrong_rows(verdicts, *records)
+    for name, change in corrections.items():
+        if change.answer is not None and wrong.get(name) == "review: wrong answer":
+            del wrong[name]  # what was wrong has been put right
     joined = join(
         *records,
         opt_out=read_optout(run.home.root, names=run.config.ask.opt_out),
         # rows that people found wrong stay away when the window is built again
-        wrong=wrong_rows(verdicts, *records),
+        wrong=wrong,
     )
     samples, dropped = split(joined, Sample)
     lost: list[Rejected] = []
@@ -138,8 +146,8 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         funnel=funnel(run),
         rejected=dropped,
         revision=revision,
-        previous=folder(run) if there is not None else None,
-        because="made anew from other input or settings",
+        previous=previous,
+        corrections=corrections,
         earlier=list(earlier(run)),
         measured=review.measured() if review else None,
         losses=lost,
