@@ -132,13 +132,13 @@ def _may_write(told: dict[str, Any], owner: str, name: str) -> Finding:
 
 
 def expiries(config: Config, *, today: date | None = None) -> Iterator[Finding]:
-    """Keys that run out by `[keys] expires`."""
+    """Keys that run out by `[credentials] expires`."""
     now = today or datetime.now(UTC).date()
-    for name, day in sorted(config.keys.expires.items()):
+    for name, day in sorted(config.credentials.expires.items()):
         left = (day - now).days
         if left < 0:
             yield Finding("bad", f"{name} expired {-left} days ago ({day})", "make a new one, and note its last day")
-        elif left <= config.keys.warn_days:
+        elif left <= config.credentials.warn_days:
             yield Finding("warn", f"{name} expires in {left} days ({day})", "make a new one, and note its last day")
 
 

@@ -270,7 +270,7 @@ def _hours(status: Status) -> Line:
 
 def _keys(status: Status) -> Line:
     if not status.keys:
-        return _line("keys", Part("no expiry named in [keys] expires", "dim"))
+        return _line("keys", Part("no expiry named in [credentials] expires", "dim"))
     parts = []
     for name, days in status.keys:
         told = f"{name} expired {-days} d ago  " if days < 0 else f"{name} {days} d  "

@@ -240,6 +240,8 @@ def test_the_hubs_token_is_tried(
 
 
 def test_expired_keys_are_told() -> None:
-    config = Config.model_validate({"keys": {"expires": {"A": "2026-11-20", "B": "2026-12-05", "C": "2027-06-01"}}})
+    config = Config.model_validate(
+        {"credentials": {"expires": {"A": "2026-11-20", "B": "2026-12-05", "C": "2027-06-01"}}}
+    )
     found = _words(doctor_keys.expiries(config, today=date(2026, 11, 30)))
     assert [line.split(" (")[0] for line in found] == ["bad: A expired 10 days ago", "warn: B expires in 5 days"]

@@ -22,7 +22,7 @@ from flows.status_screen import HEIGHT, WIDTH, lines, render
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = (
     'home = "home"\n[llm]\nmodel = "m"\nmonthly_usd = 15.0\n[score]\nanchors = ["grounded-sam"]\n'
-    "[keys.expires]\nOPENAI_API_KEY = 2026-11-21\nHF_TOKEN = 2026-12-01\nBRAVE_API_KEY = 2027-06-01\n"
+    "[credentials.expires]\nOPENAI_API_KEY = 2026-11-21\nHF_TOKEN = 2026-12-01\nBRAVE_API_KEY = 2027-06-01\n"
     + "".join(f'[[source]]\nname = "{name}"\nurl = "https://{name}.example/"\n' for name in SOURCES)
 )
 

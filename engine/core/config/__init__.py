@@ -15,16 +15,16 @@ from engine.core.config.sections import (
     WindowSection,
 )
 from engine.core.config.sections_flows import FlowsSection
-from engine.core.config.sections_review import KeysSection, ReviewSection
+from engine.core.config.sections_review import CredentialsSection, ReviewSection
 
 __all__ = [
     "AnnotateSection",
     "AskSection",
     "CollectSection",
     "Config",
+    "CredentialsSection",
     "FlowsSection",
     "HubSection",
-    "KeysSection",
     "LlmSection",
     "ReviewSection",
     "RoseSection",

@@ -30,7 +30,7 @@ from engine.core.config.sections import (
     WindowSection,
 )
 from engine.core.config.sections_flows import FlowsSection
-from engine.core.config.sections_review import KeysSection, ReviewSection
+from engine.core.config.sections_review import CredentialsSection, ReviewSection
 from engine.core.errors import ConfigError
 
 FILE_NAME = "nest.toml"
@@ -54,7 +54,7 @@ class Config(Section):
     rose: RoseSection = RoseSection()
     flows: FlowsSection = FlowsSection()
     review: ReviewSection = ReviewSection()
-    keys: KeysSection = KeysSection()
+    credentials: CredentialsSection = CredentialsSection()
     base: Path = Field(default=Path("."), exclude=True)
     """Folder of the file; relative paths in it start here."""
 

@@ -20,7 +20,7 @@ class ReviewSection(Section):
     """Further rows whose masks were bound by the least lead; looked at apart, in no estimate."""
 
 
-class KeysSection(Section):
+class CredentialsSection(Section):
     """When keys and tokens run out, where their providers do not say: `nest status` counts the days."""
 
     NOT_IN_KEY = frozenset({"expires", "warn_days"})
