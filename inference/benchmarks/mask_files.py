@@ -49,6 +49,8 @@ def mask_size(data: bytes) -> tuple[int, int]:
         opened = PilImage.open(io.BytesIO(data))
     except UnidentifiedImageError as error:
         raise ValueError("not a picture in a known format") from error
+    except PilImage.DecompressionBombError as error:
+        raise ValueError("its header tells more pixels than any picture has") from error
     with opened as picture:
         turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return (picture.width, picture.height) if turned else (picture.height, picture.width)

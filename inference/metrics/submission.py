@@ -22,6 +22,8 @@ from inference.metrics.submitted import Submitted, submitted
 
 KINDS = get_args(FailureKind)
 SHOWN = 200
+#: No picture has more pixels; what says so is never unpacked.
+MOST_PIXELS = 1 << 31
 Sizes = Mapping[str, Sequence[tuple[int, int]]]
 
 
@@ -93,8 +95,10 @@ def complaints(path: Path, benchmark: Benchmark) -> list[str]:
 
 
 def require_valid(path: Path, benchmark: Benchmark) -> None:
-    """Raise `ConfigError` with all complaints (the first 200 in words)."""
+    """Raise `ConfigError` with all complaints (the first 200 in words), or if there is no prediction at all."""
     found = complaints(path, benchmark)
+    if not found and next(iter(submitted(path, {})), None) is None:
+        raise ConfigError(f"{path} holds no prediction: it needs one per sample, see docs/scores.md")
     if found:
         more = f"\n... and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise ConfigError(
@@ -138,20 +142,30 @@ def _misfit(cell: Any, size: tuple[int, int]) -> str:
             if told == size and (warning := read_mask(cell).warning):
                 return warning
         else:
-            rle = _rle(cell)
-            told = rle.size
-            if told == size:
-                rle_runs(rle)
+            told = _size(cell)
+            if told == size and int(rle_runs(_rle(cell)).max(initial=0)) > size[0] * size[1]:
+                return f"the run lengths do not fill {size[0]}x{size[1]} pixels"
     except (ValueError, OSError) as error:
         return str(error)
     return "" if told == size else f"{told[1]}x{told[0]} pixels, the image is {size[1]}x{size[0]}"
 
 
-def _rle(cell: Any) -> Rle:
+def _size(cell: Any) -> tuple[int, int]:
+    """Height and width that a run-length code tells, before anything of it is unpacked."""
     try:
         height, width = cell["size"]
-        if type(height) is not int or type(width) is not int:
-            raise ValueError(f"the size is {cell['size']!r}, not two whole numbers")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"not a run-length code {{size, counts}}: {error}") from error
+    if type(height) is not int or type(width) is not int:
+        raise ValueError(f"not a run-length code {{size, counts}}: the size is {cell['size']!r}, not two whole numbers")
+    if min(height, width) < 0 or height * width >= MOST_PIXELS:
+        raise ValueError("not a run-length code {size, counts}: no picture has the size it tells")
+    return height, width
+
+
+def _rle(cell: Any) -> Rle:
+    height, width = _size(cell)
+    try:
         counts = cell["counts"]
         if isinstance(counts, list):
             return _packed(counts, height, width)

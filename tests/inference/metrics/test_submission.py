@@ -186,3 +186,56 @@ def test_lines_that_hold_no_prediction_are_all_named(tmp_path: Path) -> None:
     assert one.masks[0] is not None
     assert int(decode_rle(one.masks[0]).sum()) == 597
     assert one.answer == "Ada"
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        {"size": [10**9, 10**9], "counts": [10**18]},
+        {"size": [20, 30], "counts": [10**18]},
+        {"size": [10**400, 1], "counts": "0"},
+        {"size": [-20, -30], "counts": [600]},
+        {"size": [20, 30], "counts": [float("inf")]},
+        {"size": [20, 30], "counts": "PPPPPPPPPPPP4" * 4 + "hb0"},
+        {"size": [20], "counts": [600]},
+        {"size": 600, "counts": [600]},
+    ],
+)
+def test_numbers_beyond_every_picture_are_one_complaint(tmp_path: Path, mask: dict[str, Any]) -> None:
+    path = tmp_path / "p.jsonl"
+    lines = [{"id": "a", "mask": mask}, {"id": "zz", "mask": rle(TRUTH)}, {"id": "b", "mask": rle(TRUTH)}]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    found = complaints(path, bench())
+    assert [text.partition(":")[0] for text in found] == ["line 1 (a), mask 0", "line 2 (zz)"]
+    if not isinstance(mask.get("counts"), str):
+        with pytest.raises(TerminalError, match="line 1"):
+            list(read_predictions(path))
+
+
+def test_run_lengths_that_overflow_their_sum_do_not_pass(tmp_path: Path) -> None:
+    runs = [2**62, 2**62, 2**62, 2**62, 600]  # the sum wraps to 600 in 64 bits
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"id": "a", "mask": {"size": [20, 30], "counts": _compressed(runs)}}))
+    (said,) = complaints(path, bench())
+    assert "line 1 (a), mask 0" in said
+
+
+def _compressed(runs: list[int]) -> str:
+    text = ""
+    for place, run in enumerate(runs):
+        left, more = run - (runs[place - 2] if place > 2 else 0), True
+        while more:
+            code = left & 0x1F
+            left >>= 5
+            more = left != -1 if code & 0x10 else left != 0
+            text += chr(48 + (code | 0x20 if more else code))
+    return text
+
+
+def test_nothing_handed_in_is_no_prediction(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "folder").mkdir()
+    pq.write_table(pq_schema().empty_table(), tmp_path / "empty.parquet")
+    for name in ("empty.jsonl", "folder", "empty.parquet"):
+        with pytest.raises(ConfigError, match="holds no prediction"):
+            require_valid(tmp_path / name, bench())
