@@ -15,11 +15,12 @@ from typing import Any, Literal
 
 from engine.core.errors import ConfigError, RefusedError
 from engine.core.geometry import Mask
-from engine.core.masks import encode_png, encode_rle
-from engine.core.schema import Erratum, FunnelStep, Record, SnapshotManifest, why
+from engine.core.masks import decode_rle, encode_png, encode_rle
+from engine.core.schema import Erratum, FunnelStep, Record, Rle, SnapshotManifest, why
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.masks_in import MaskError, read_mask
-from engine.snapshot.revise import next_revision, rewrite
+from engine.snapshot.plain_text import odd_character
+from engine.snapshot.revise import next_revision, read_rows, rewrite
 from engine.snapshot.rows import Row
 
 Verdict = Literal["right", "wrong_answer", "wrong_mask", "wrong_entity", "bad_question", "drop"]
@@ -71,20 +72,10 @@ def amend(
     """Write the next revision of a snapshot folder into `out` and return its manifest.
 
     `measured` are lines for the card's "Quality", by label; with them a revision may change no row at all.
-    `revise.put_in_place` makes it the current one. Raises `ConfigError` for an id that is not there, a change that
-    changes nothing or a mask of another size, and `RefusedError` if two changes concern one row.
+    `revise.put_in_place` makes it the current one. Raises what `check` raises.
     """
     manifest = read_manifest(folder)
-    by_id = {change.id: change for change in changes}
-    if len(by_id) != len(changes):
-        raise RefusedError("two changes concern the same row: put them together")
-    if not changes and not measured:
-        raise ConfigError("nothing to amend: give an answer, a mask or --drop")
-    for change in changes:
-        if not change.words():
-            raise ConfigError(f"the change of {change.id} changes nothing: give an answer, a mask or --drop")
-        if not change.because.strip():
-            raise ConfigError(f"the change of {change.id} has no reason: say why with --because")
+    by_id = _by_id(changes, measured)
     revision = next_revision(manifest.revision)
     met: set[str] = set()
 
@@ -105,7 +96,7 @@ def amend(
 
     def funnel(kept: int) -> tuple[FunnelStep, ...]:
         if missing := sorted(by_id.keys() - met):
-            raise ConfigError(f"{folder} has no row {missing[0]}: ids stand in its default config")
+            raise _no_row(folder, missing[0])
         step = FunnelStep(
             stage=f"amend {revision}",
             found=kept + dropped,
@@ -126,6 +117,46 @@ def amend(
     )
 
 
+def check(folder: Path, *, changes: Sequence[Change], measured: Mapping[str, str] | None = None) -> int:
+    """Make the changes in memory and write nothing; returns how many rows would be left.
+
+    Raises `ConfigError` for an id that is not there, a change that changes nothing, a text or a mask that cannot be
+    published, and `RefusedError` if two changes concern one row.
+    """
+    next_revision(read_manifest(folder).revision)
+    by_id, met, kept = _by_id(changes, measured), set(), 0
+    for row in read_rows(folder):
+        change = by_id.get(row.id)
+        if change is not None:
+            met.add(row.id)
+            if not change.drop:
+                changed(row, change)
+        kept += change is None or not change.drop
+    if missing := sorted(by_id.keys() - met):
+        raise _no_row(folder, missing[0])
+    return kept
+
+
+def _by_id(changes: Sequence[Change], measured: Mapping[str, str] | None) -> dict[str, Change]:
+    by_id = {change.id: change for change in changes}
+    if len(by_id) != len(changes):
+        raise RefusedError("two changes concern the same row: put them together")
+    if not changes and not measured:
+        raise ConfigError("nothing to amend: give an answer, a mask or --drop")
+    for change in changes:
+        if not change.words():
+            raise ConfigError(f"the change of {change.id} changes nothing: give an answer, a mask or --drop")
+        if not change.because.strip():
+            raise ConfigError(f"the change of {change.id} has no reason: say why with --because")
+        if odd := odd_character(change.because):
+            raise ConfigError(f"the reason of {change.id} holds {odd}, which cannot be seen: write it without")
+    return by_id
+
+
+def _no_row(folder: Path, name: str) -> ConfigError:
+    return ConfigError(f"{folder} has no row {name!r}: 'nest show' finds rows by a word of the answer")
+
+
 def mask_change(paths: Mapping[int, Path]) -> dict[int, Mask]:
     """Masks for a `Change` from picture files, by image number. Raises `ConfigError` for a file that is no mask."""
     found = {}
@@ -136,6 +167,8 @@ def mask_change(paths: Mapping[int, Path]) -> dict[int, Mask]:
             raise ConfigError(f"{path} is not a mask: {error}") from error
         if read.ignored.any():
             raise ConfigError(f"{path} has pixels to ignore, which a published mask cannot say: make them 0 or 1")
+        if read.remarks:
+            raise ConfigError(f"{path} is not a mask: {read.remarks[0].partition(':')[0]}; make it 0 and 255")
         found[number] = read.mask
     return found
 
@@ -159,6 +192,8 @@ def read_reviews(path: Path) -> list[Change]:
             raise ConfigError(f"{path}, line {number}: not a review: {why(error)}") from error
         if review.verdict == "right":
             continue
+        if odd := odd_character(review.answer or ""):
+            raise ConfigError(f"{path}, line {number}: the answer holds {odd}, which cannot be seen: write it without")
         because = f"review: {review.verdict.replace('_', ' ')}"
         if review.verdict == "wrong_answer" and review.answer:
             changes.append(Change(review.sample_id, because, answer=review.answer))
@@ -184,6 +219,10 @@ def changed(row: Row, change: Change) -> Row:
     if change.answer is not None:
         if not change.answer.strip():
             raise ConfigError(f"the new answer of {row.id} is empty")
+        if odd := odd_character(change.answer):
+            raise ConfigError(f"the new answer of {row.id} holds {odd}, which cannot be seen: write it without")
+        if change.answer.strip() == default["answer"]:
+            raise ConfigError(f"the answer of {row.id} is '{default['answer']}' already: it changes nothing")
         default["answer"] = change.answer.strip()
     for number, mask in change.masks.items():
         _put_mask(row.id, number, mask, default, provenance)
@@ -200,6 +239,11 @@ def _put_mask(name: str, number: int, mask: Mask, default: dict[str, Any], prove
         raise ConfigError(f"the new mask {number} of {name} is {told}")
     if not mask.any():
         raise ConfigError(f"the new mask {number} of {name} is empty: use --drop to leave the row out")
+    if mask.all():
+        raise ConfigError(f"the new mask {number} of {name} covers the whole image: use --drop to leave the row out")
+    present = provenance["masks"][number]
+    if (decode_rle(Rle(size=size, counts=present["counts"])) == mask).all():
+        raise ConfigError(f"the mask {number} of {name} is this one already: it changes nothing")
     rle = encode_rle(mask)
     told_mask = {"size": list(rle.size), "counts": rle.counts}
     provenance["masks"] = [*provenance["masks"][:number], told_mask, *provenance["masks"][number + 1 :]]

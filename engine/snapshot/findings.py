@@ -24,6 +24,7 @@ class Kind(StrEnum):
     ID_TWICE = "id_twice"
     ID_ORDER = "id_order"
     TEXT_EMPTY = "text_empty"
+    TEXT_UNSEEN = "text_unseen"
     # pictures and masks
     NO_BYTES = "no_bytes"
     FOREIGN_PATH = "foreign_path"

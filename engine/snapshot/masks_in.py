@@ -36,10 +36,10 @@ class ReadMask:
 def read_mask(data: bytes) -> ReadMask:
     """A mask from the bytes of a picture file. Raises `MaskError`.
 
-    1-bit, grey with 0 and one other value, 16-bit, colour with equal channels: object where not zero. Grey with 0, 1
-    and 255: 255 means "ignore". With an alpha channel and one colour, the alpha is the mask. A palette picture is
-    read by its indices, and only if index 0 is the darker entry; otherwise it is refused. Other grey pictures are not
-    binary: they are cut at `HALF`, with a remark.
+    1-bit, grey with 0 and one other value (with a remark unless that is 1 or the highest), 16-bit, colour with equal
+    channels: object where not zero. Grey with 0, 1 and 255: 255 means "ignore". With an alpha channel and one colour,
+    the alpha is the mask. A palette picture is read by its indices, and only if index 0 is the darker entry; otherwise
+    it is refused. Other grey pictures are not binary: they are cut at `HALF`, with a remark.
     """
     try:
         picture: PilImage.Image = PilImage.open(io.BytesIO(data))
@@ -74,7 +74,10 @@ def _plain(mask: Mask) -> ReadMask:
 def _grey(values: np.ndarray[Any, np.dtype[Any]], what: str) -> ReadMask:
     found = np.unique(values)
     if found.size <= 2 and found[0] == 0:
-        return _plain(values > 0)
+        if found[-1] in (0, 1, 255, 65535):
+            return _plain(values > 0)
+        told = f"the mask was not binary (the value {found[-1]:g} beside 0 in its {what}): what is not 0 was taken"
+        return ReadMask(values > 0, np.zeros(values.shape, dtype=bool), (told,))
     if found.size == 3 and found.tolist() == [0, 1, 255]:
         return ReadMask(values == 1, values == 255, ("value 255 beside 0 and 1 was read as 'ignore'",))
     if found.tolist() == [255]:

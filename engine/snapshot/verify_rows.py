@@ -22,6 +22,7 @@ from PIL import Image as PilImage
 from engine.core.masks import decode_rle
 from engine.core.schema import Rle
 from engine.snapshot.findings import Findings, Kind
+from engine.snapshot.plain_text import odd_character
 
 #: Rows of a batch read at once, and rows checked ahead by threads.
 BATCH = 8
@@ -96,6 +97,8 @@ def _take(
     for column in ("id", "question", "answer"):
         if not str(row.get(column) or "").strip():
             found.note(name, Kind.TEXT_EMPTY, f"row {told}: {column} is empty")
+        elif odd := odd_character(str(row[column])):
+            found.note(name, Kind.TEXT_UNSEEN, f"row {told}: {column} holds {odd}, which cannot be seen")
     for kind, detail in checked.notes:
         found.note(name, kind, f"row {told}: {detail}")
 
@@ -224,6 +227,8 @@ def _check_origin(row: dict[str, Any], told: str, name: str, seen: Seen, found: 
     for column in ("article_url", "title", "domain", "entity_type", "question_kind", "models", "evidence", "writer"):
         if not row.get(column):
             found.note(name, Kind.PROVENANCE_INCOMPLETE, f"row {told}: {column} is empty")
+        elif odd := odd_character(str(row[column])):
+            found.note(name, Kind.TEXT_UNSEEN, f"row {told}: {column} holds {odd}, which cannot be seen")
     if row.get("published_at") is None or not row.get("date_witnesses"):
         found.note(name, Kind.PROVENANCE_INCOMPLETE, f"row {told}: no publication date or nothing that witnesses it")
     count = len(seen.masks[told])

@@ -15,6 +15,7 @@ from typing import Any, cast, get_args
 
 from engine.core.errors import ConfigError
 from engine.core.schema import SnapshotManifest
+from engine.snapshot.plain_text import odd_character
 from engine.snapshot.verdicts import Kind, Verdict, append, read, standing
 from flows.review.rows import Shown
 
@@ -84,7 +85,12 @@ class Session:
                 "the verdict is none of right, wrong_answer, wrong_entity, bad_mask, private_person, skip"
             )
         with self._lock:
-            self._write(self.rows[number], cast("Kind", verdict), answer=_text(answer) or None, comment=_text(comment))
+            self._write(
+                self.rows[number],
+                cast("Kind", verdict),
+                answer=_text(answer) or None,
+                comment=_text(comment, lines=True),
+            )
         return self.next_open(number)
 
     def undo(self) -> int | None:
@@ -120,9 +126,13 @@ class Session:
             self._said[row.id] = verdict
 
 
-def _text(value: object) -> str:
+def _text(value: object, *, lines: bool = False) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise ConfigError(f"a text is longer than {LONGEST_TEXT} characters, or no text")
-    return " ".join(value.split())
+    # lines in a comment are joined; an answer is one line
+    clean = " ".join(value.split("\n")) if lines else value
+    if odd := odd_character(clean):
+        raise ConfigError(f"a text holds {odd}, which cannot be seen: write it without")
+    return " ".join(clean.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,17 @@ from support import snapshots
 from support.hub import LoopbackHub
 
 from engine.core.errors import ConfigError, NestError, RefusedError, TerminalError
-from engine.core.masks import encode_png
-from engine.core.schema import Sample, SnapshotManifest
+from engine.core.masks import decode_rle, encode_png
+from engine.core.schema import Rle, Sample, SnapshotManifest
 from engine.core.store import BlobStore, committed_directory
-from engine.snapshot.amend import Change, RankChange, Review, amend, mask_change, rank_changes, read_reviews
+from engine.snapshot.amend import Change, RankChange, Review, amend, check, mask_change, rank_changes, read_reviews
 from engine.snapshot.build import build
+from engine.snapshot.findings import Kind
 from engine.snapshot.hub import push
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.names import SUPERSEDED
-from engine.snapshot.revise import next_revision, put_in_place, read_rows
+from engine.snapshot.revise import next_revision, put_in_place, read_rows, rewrite
+from engine.snapshot.rows import Row
 from engine.snapshot.verify import verify
 
 
@@ -148,6 +151,11 @@ def test_a_rebuilt_revision_lists_what_differs(tmp_path: Path) -> None:
 
 
 FULL = np.ones((48, 64), dtype=bool)
+PART = FULL.copy()
+PART[:, 40:] = False
+
+
+UNSEEN = ("\n", "\t", "\0", "\x1b[31m", "\x7f", "\x85", "\x9b", "\u2028", "\u202a", "\u202e", "\u2066", "\u2069")
 
 
 @pytest.mark.parametrize(
@@ -158,17 +166,49 @@ FULL = np.ones((48, 64), dtype=bool)
         (lambda name: [Change(name, "x")], ConfigError),
         (lambda name: [Change(name, " ", drop=True)], ConfigError),
         (lambda name: [Change(name, "x", answer="  ")], ConfigError),
-        (lambda name: [Change(name, "x", masks={3: FULL})], ConfigError),
-        (lambda name: [Change(name, "x", masks={0: FULL[:5]})], ConfigError),
+        (lambda name: [Change(name, "x", masks={3: PART})], ConfigError),
+        (lambda name: [Change(name, "x", masks={0: PART[:5]})], ConfigError),
+        (lambda name: [Change(name, "x", masks={0: FULL})], ConfigError),
+        (lambda name: [Change(name, "two\nlines", drop=True)], ConfigError),
+        *((lambda name, odd=odd: [Change(name, "x", answer=f"Ada{odd}Byron")], ConfigError) for odd in UNSEEN),
         (lambda name: [Change(name, "x", masks={0: ~FULL})], ConfigError),
         (lambda name: [Change(name, "x", drop=True), Change(name, "y", drop=True)], RefusedError),
     ],
 )
 def test_changes_that_do_not_fit(folder: Path, tmp_path: Path, change: object, error: type[NestError]) -> None:
     out = tmp_path / "out"
-    with pytest.raises(error):
+    with pytest.raises(error) as real:
         amend(folder, out, changes=change(ids(folder)[0]))  # type: ignore[operator]
+    # a dry run says the same
+    with pytest.raises(error) as dry:
+        check(folder, changes=change(ids(folder)[0]))  # type: ignore[operator]
+    assert str(dry.value) == str(real.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_there_already_is_no_change(folder: Path) -> None:
+    row = next(read_rows(folder))
+    told = row.provenance["masks"][0]
+    mask = decode_rle(Rle(size=tuple(told["size"]), counts=told["counts"]))
+    for change in (
+        Change(row.id, "x", answer=f" {row.default['answer']} "),
+        Change(row.id, "x", masks={0: mask}),
+        Change(row.id, "x", answer="Ada", masks={0: mask}),
+    ):
+        with pytest.raises(ConfigError, match="changes nothing"):
+            check(folder, changes=[change])
+    assert check(folder, changes=[Change(row.id, "x", answer="Ada"), Change(ids(folder)[1], "x", drop=True)]) == 3
+    assert check(folder, changes=[], measured={"Error people found": "0 of 3"}) == 4
+
+
+def test_verify_finds_what_cannot_be_seen(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r2"
+
+    def change(row: Row) -> Row:
+        return replace(row, default={**row.default, "answer": row.default["answer"] + "\u202e"})
+
+    rewrite(folder, out, change=change, revision="r2")
+    assert {finding.kind for finding in verify(out)} == {Kind.TEXT_UNSEEN}
 
 
 def test_an_existing_folder_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
@@ -179,6 +219,10 @@ def test_an_existing_folder_is_not_overwritten(folder: Path, tmp_path: Path) -> 
 def test_masks_and_reviews_from_files(tmp_path: Path) -> None:
     path = tmp_path / "mask.png"
     path.write_bytes(encode_png(FULL))
+    grey = tmp_path / "grey.png"
+    PilImage.fromarray(np.arange(48 * 64, dtype=np.uint16).reshape(48, 64).astype(np.uint8)).save(grey)
+    with pytest.raises(ConfigError, match="not binary"):
+        mask_change({0: grey})
     assert np.array_equal(mask_change({1: path})[1], FULL)
     (tmp_path / "not.png").write_bytes(b"no")
     with pytest.raises(ConfigError, match="not a mask"):
@@ -196,6 +240,9 @@ def test_masks_and_reviews_from_files(tmp_path: Path) -> None:
         Change("c", "review: wrong answer", drop=True),
         Change("d", "review: wrong mask", drop=True),
     ]
+    file.write_text('\n{"sample_id": "a", "verdict": "wrong_answer", "answer": "Ada\\u202eByron"}\n')
+    with pytest.raises(ConfigError, match=r"line 2: the answer holds U\+202E"):
+        read_reviews(file)
     file.write_text('{"sample_id": "a", "verdict": "maybe"}\n')
     with pytest.raises(ConfigError, match="line 1"):
         read_reviews(file)
