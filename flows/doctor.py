@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
@@ -23,6 +24,8 @@ from urllib.parse import SplitResult, urlsplit
 from engine.core.config import Config, load_config
 from engine.core.errors import ConfigError, NestError
 from engine.core.store import Home
+from engine.questions.writers import known_writer
+from engine.web.search.registry import known_provider
 from flows.plan import states
 from flows.run import Run, weights_of
 
@@ -53,6 +56,7 @@ def examine(path: Path | None) -> list[Finding]:
         _home,
         _sources,
         _writer,
+        _searches,
         _model_endpoint,
         _task_runner,
         _deployments,
@@ -116,6 +120,20 @@ def _parts(url: str) -> SplitResult | None:
         return None
 
 
+def _searches(config: Config) -> Iterator[Finding]:
+    for name in config.rose.search:
+        if (found := _named(partial(known_provider, name))).state == "bad":
+            yield found
+
+
+def _named(make: Callable[[], str]) -> Finding:
+    """A good finding of those words, or a bad one where making them says that a name is unknown."""
+    try:
+        return Finding("good", make())
+    except ConfigError as error:
+        return Finding("bad", str(error), "correct the name in nest.toml")
+
+
 def _packages() -> Iterator[Finding]:
     root = Path(__file__).resolve().parent.parent
     for name in ("flows", "engine", "segmentation", "inference"):
@@ -137,7 +155,9 @@ def _home(config: Config) -> Iterator[Finding]:
         yield Finding("bad", f"{home} cannot be written", "set home in nest.toml or NEST_HOME to a place of yours")
         return
     free = shutil.disk_usage(there).free
-    state: Literal["good", "warn"] = "good" if free >= FREE_BYTES else "warn"
+    state: Literal["good", "warn", "bad"] = "good" if free >= FREE_BYTES else "warn"
+    if not free:
+        state = "bad"
     mend = "" if state == "good" else "a week with images takes some gigabytes: free some space, 'nest gc' helps"
     yield Finding(state, f"home {home}, {free / 1e9:.0f} GB free", mend)
 
@@ -159,7 +179,7 @@ def _writer(config: Config) -> Iterator[Finding]:
         yield Finding("warn", "questions come from the template writer", 'set [ask] writer = "llm" for a real snapshot')
         return
     if config.ask.writer != "llm":
-        yield Finding("good", f"questions come from the plugin '{config.ask.writer}'")
+        yield _named(lambda: f"questions come from the plugin '{known_writer(config.ask.writer)}'")
         return
     if not config.llm.model:
         yield Finding("bad", "no model is named", "set [llm] model to a pinned id")

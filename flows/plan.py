@@ -33,7 +33,7 @@ def states(run: Run) -> list[State]:
             step = place.funnel()
             found.append(State(name, True, place.path, step.found, step.kept))
     there = snapshot.finished(run)
-    built = snapshot.manifest(snapshot.folder(run)) if there else None
+    built = snapshot.current(run) if there else None
     thin = there and built is None
     found.append(State("snapshot", there, snapshot.folder(run), 0, built.rows if built else 0))
     found.append(State("push", push.finished(run), None, wanted=bool(push.repository(run)) and not thin))

@@ -17,7 +17,7 @@ from flows.stages import collect, push, score, snapshot
 
 def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
     """Funnel, scores and paths of a window, on stderr; as one JSON object on stdout where asked for."""
-    built = snapshot.manifest(snapshot.folder(run))
+    built = snapshot.current(run)
     if as_json:
         print_json(summary(run))
         return
@@ -26,12 +26,14 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
     if told := publisher_table(run):
         console.say("")
         console.say(told)
-    page = score.folder(run)
+    page = score.folder(run) if built else None
     scores = score.table(page)
     if scores:
         console.say("")
         console.say(scores)
     console.say("")
+    if thin := snapshot.thin_note(run):
+        console.say(f"snapshot  {thin}")
     if built:
         console.say(f"snapshot  {snapshot.folder(run)}  ({built.rows} rows, {built.revision})")
     if page is not None and (page / "report.html").is_file():
@@ -54,11 +56,12 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
 
 def summary(run: Run) -> dict[str, Any]:
     """The same as plain values."""
-    built = snapshot.manifest(snapshot.folder(run))
-    page: Path | None = score.folder(run)
+    built = snapshot.current(run)
+    page: Path | None = score.folder(run) if built else None
     return {
         "window": run.window.label,
         "snapshot": str(snapshot.folder(run)) if built else None,
+        "thin": snapshot.thin_note(run) or None,
         "rows": built.rows if built else 0,
         "revision": built.revision if built else None,
         "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],

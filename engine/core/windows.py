@@ -31,10 +31,10 @@ def parse_window(text: str) -> Window:
             raise ConfigError(f"'{text}' is not a window: write {FORMS}")
     except ValueError as error:
         raise ConfigError(f"'{text}' is not a window ({error}): write {FORMS}") from error
-    if last == date.max:
-        raise ConfigError(f"the window '{text}' ends on the last day there is")
     if last < first:
         raise ConfigError(f"the window '{text}' ends on {last}, before it begins on {first}")
+    if not 1969 <= first.year <= last.year <= 2068:
+        raise ConfigError(f"the window '{text}' lies outside 1969 to 2068: names hold two digits of the year")
     return Window(first=first, last=last)
 
 

@@ -46,6 +46,12 @@ def manifest(path: Path) -> SnapshotManifest | None:
     return SnapshotManifest.read(json.loads(raw))
 
 
+def current(run: Run) -> SnapshotManifest | None:
+    """The manifest of the snapshot that this configuration gives; one of other settings in its place is None."""
+    there = manifest(folder(run))
+    return there if there is not None and there.key == key(run) else None
+
+
 def finished(run: Run) -> bool:
     """Whether the snapshot in place is what this configuration gives, or the window is known to be too thin."""
     wanted = key(run)
@@ -53,8 +59,21 @@ def finished(run: Run) -> bool:
         return False
     if _is_thin(run):
         return True
+    return current(run) is not None
+
+
+def thin_note(run: Run) -> str:
+    """Why a finished window has no snapshot of this configuration; empty where it has one."""
+    if current(run) is not None or not _is_thin(run):
+        return ""
+    masks = annotate.place(run)
+    assert masks is not None
+    least = run.config.flows.min_rows
+    told = f"thin week: {masks.funnel().kept} rows, [flows] min_rows is {least}; no snapshot is built"
     there = manifest(folder(run))
-    return there is not None and there.key == wanted
+    if there is not None:
+        told += f", and the one in place ({there.revision}, {there.rows} rows) is of other input or settings"
+    return told
 
 
 def do(run: Run) -> Done:
@@ -63,12 +82,10 @@ def do(run: Run) -> Done:
     if wanted is None:
         raise TransientError(f"the masks of {run.window.label} are not finished: run 'nest annotate' first")
     place = folder(run)
-    if _is_thin(run):
+    if _is_thin(run) and current(run) is None:
         masks = annotate.place(run)
         assert masks is not None
-        kept = masks.funnel().kept
-        note = f"thin week: {kept} rows, [flows] min_rows is {run.config.flows.min_rows}; no snapshot is built"
-        return Done("snapshot", wanted, str(place), kept, 0, False, note)
+        return Done("snapshot", wanted, str(place), masks.funnel().kept, 0, False, thin_note(run))
     register_writer(run.home.root)
     with locked(place.parent / f".{place.name}.lock"):
         there = manifest(place)

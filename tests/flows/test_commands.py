@@ -200,3 +200,17 @@ def test_extract_prints_one_article_per_line(tmp_path: Path, week: Week) -> None
     assert article["url"] == "https://news.example/2026/11/17/a"
     assert "Some words" in article["text"]
     assert {"title", "date_certain", "date_witnesses", "images"} <= set(article)
+
+
+def test_a_thin_week_says_so_and_does_not_show_the_old_snapshot_as_its_own(week: Week) -> None:
+    pilot = ("--window", WINDOW)
+    enough = {"NEST__FLOWS__MIN_ROWS": "1000"}
+    assert "rows, r1" in week.nest("refresh", *pilot, env=enough).stderr
+    strict = {**enough, "NEST__ANNOTATE__MIN_MARGIN": "1"}
+    told = week.nest("refresh", *pilot, "--revise", env=strict).stderr
+    assert "thin week" in told
+    assert "is of other input or settings" in told
+    assert "snapshot  thin week" in told
+    plain = json.loads(week.nest("refresh", *pilot, "--json", env=strict).stdout)
+    assert (plain["snapshot"], plain["rows"], plain["scores"]) == (None, 0, [])
+    assert plain["thin"].startswith("thin week")

@@ -88,7 +88,7 @@ def load_config(
     base = Path.cwd()
     if path is None and env.get("NEST_CONFIG"):
         path = _expanded(Path(env["NEST_CONFIG"]), "NEST_CONFIG")
-    elif path is None and Path(FILE_NAME).is_file():
+    elif path is None and Path(FILE_NAME).exists():
         path = Path(FILE_NAME)
     if path is not None:
         raw, base = _read_file(path), path.resolve().parent
@@ -103,6 +103,9 @@ def load_config(
     try:
         config = Config.model_validate({**raw, "base": base})
     except ValidationError as error:
+        told = {".".join(str(part) for part in item["loc"]) for item in error.errors()}
+        if told <= set(overrides or {}):
+            where = "the options of the command"
         raise ConfigError(f"{where}: {_explain(error)}") from error
     return config.model_copy(update={"home": config.resolve(config.home)})
 
@@ -153,6 +156,8 @@ def _explain(error: ValidationError) -> str:
             near = difflib.get_close_matches(place[-1], _known(place[:-1]), n=1)
             hint = f", did you mean '{near[0]}'?" if near else f"; known are {', '.join(_known(place[:-1]))}"
             parts.append(f"unknown key '{dotted}'{hint}")
+        elif place == ["source"] and item["type"] == "tuple_type":
+            parts.append("sources are tables of a list: write [[source]] with two brackets")
         else:
             parts.append(f"'{dotted}': {item['msg']}" if dotted else item["msg"])
     return "; ".join(parts)

@@ -101,7 +101,7 @@ class LlmSection(Section):
     """Seconds of waiting and trying again that one request is worth before the stage stops with work left."""
     backoff_s: float = Field(default=1.0, ge=0.3, le=60)
     """First wait after a failure for which the server names no time; doubled each time, at most 60."""
-    max_usd: float | None = Field(default=None, gt=0)
+    max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Money limit of one run in US dollars."""
     max_tokens: int | None = Field(default=None, gt=0)
     """Token limit of one run, in and out together."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.core.errors import TerminalError
+from engine.core.errors import ConfigError, TerminalError
 
 TEMPORARY = ".tmp-"
 
@@ -40,7 +40,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def write_atomic_parts(path: Path, parts: Iterable[bytes]) -> None:
-    """The same for a file that comes in parts; where making a part fails, nothing is left."""
+    """The same for a file that comes in parts; where making a part fails, nothing is left. Raises `ConfigError` for a
+    path that is a folder."""
+    if not path.name or path.is_dir():
+        raise ConfigError(f"'{path}' is a folder: name a file to write")
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +62,9 @@ def write_atomic_parts(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def disk_error(path: Path, error: OSError) -> TerminalError:
-    """The sentence for a disk that is full, read-only or not ours."""
+    """The sentence for a disk that is full, read-only or not ours, and for a path that no disk could have."""
+    if isinstance(error, (NotADirectoryError, FileExistsError, IsADirectoryError)):
+        return TerminalError(f"{path} cannot be written: a part of that path is a file, or it is a folder itself")
     return TerminalError(
         f"{path} cannot be written ({error.strerror or error}): free some space or check the rights, then run "
         "again; what was finished is kept"

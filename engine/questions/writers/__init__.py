@@ -80,6 +80,13 @@ def writer_key(config: AskSection, llm: LlmSection) -> dict[str, Any]:
     return told
 
 
+def known_writer(name: str) -> str:
+    """The name again. Raises `ConfigError` with the nearest one for a writer that is neither built in nor installed."""
+    if name not in writer_names():
+        _plugin(name)
+    return name
+
+
 def _plugin(name: str) -> EntryPoint:
     found = [point for point in entry_points(group=GROUP) if point.name == name]
     if found:

@@ -40,6 +40,15 @@ MeterOf = Callable[[str, Literal["search", "vision"]], Meter]
 Paid = TypeVar("Paid", Brave, GoogleSearch)
 
 
+def known_provider(name: str) -> str:
+    """The name again. Raises `ConfigError` with the nearest one for a search provider that there is not."""
+    if name not in PROVIDERS:
+        near = difflib.get_close_matches(name, PROVIDERS, n=1)
+        hint = f", did you mean '{near[0]}'?" if near else f"; known are {', '.join(PROVIDERS)}"
+        raise ConfigError(f"there is no search provider '{name}'{hint}")
+    return name
+
+
 class _Closing(Protocol):
     async def close(self) -> None: ...
 
@@ -100,10 +109,7 @@ class SearchSet:
         self._open: list[_Closing] = []
         found: list[Search] = []
         for name in section.search:
-            if name not in PROVIDERS:
-                near = difflib.get_close_matches(name, PROVIDERS, n=1)
-                hint = f", did you mean '{near[0]}'?" if near else f"; known are {', '.join(PROVIDERS)}"
-                raise ConfigError(f"there is no search provider '{name}'{hint}")
+            known_provider(name)
             if name == "local":
                 # it is a finished file already: recording it would only double it
                 found += [local] if local is not None else []

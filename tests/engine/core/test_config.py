@@ -29,6 +29,8 @@ def test_nest_home_wins(tmp_path: Path) -> None:
         ('[[source]]\nname = "x"\nurll = "http://x"\n', "url"),
         ("[window]\nlag_days = -1\n", "greater than or equal to 0"),
         ("[window\n", "not valid TOML"),
+        ('[source]\nname = "x"\n', r"write \[\[source\]\]"),
+        ("[llm]\nmax_usd = inf\n", "finite"),
         ('[[source]]\nname = "x"\n[[source]]\nname = "x"\n', "same name"),
     ],
 )
@@ -38,6 +40,21 @@ def test_a_wrong_file_names_the_key_and_the_nearest(tmp_path: Path, text: str, h
     with pytest.raises(ConfigError, match=hint) as caught:
         load_config(path, environ={})
     assert str(path) in str(caught.value)
+
+
+def test_options_of_the_command_are_not_blamed_on_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "nest.toml"
+    path.write_text("")
+    with pytest.raises(ConfigError, match=r"options of the command: 'llm\.max_usd'") as caught:
+        load_config(path, environ={}, overrides={"llm.max_usd": -1.0})
+    assert str(path) not in str(caught.value)
+
+
+def test_a_folder_called_nest_toml_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nest.toml").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"nest\.toml cannot be read"):
+        load_config(environ={})
 
 
 def test_a_missing_file_names_the_command(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.errors import RefusedError, TerminalError
+from engine.core.errors import ConfigError, RefusedError, TerminalError
 from engine.core.schema import Code, Rejected, Stage
 from engine.core.store import BlobStore, StageDir, committed_directory, locked, stage_key, sweep, write_atomic
 
@@ -42,6 +42,19 @@ def test_a_failed_body_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", [".", "folder", "file/x", "file/x/y"])
+def test_a_path_that_cannot_be_is_a_mistake_of_the_command(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("file").write_text("kept")
+    with pytest.raises((ConfigError, TerminalError), match=r"a folder|is a file"):
+        write_atomic(Path(where), b"new")
+    assert Path("file").read_text() == "kept"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder"]
 
 
 def test_the_first_commit_of_a_directory_stays(tmp_path: Path) -> None:

@@ -29,7 +29,18 @@ def test_accepted_forms(text: str, first: date, last: date) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "2026-W60", "250411_250323", "251301_251302", "next week", "2026-11-23..", "25032_250411", "２５0323_250411"],
+    [
+        "",
+        "2026-W60",
+        "250411_250323",
+        "251301_251302",
+        "next week",
+        "2026-11-23..",
+        "25032_250411",
+        "２５0323_250411",
+        "1926-W47",
+        "2069-01-01",
+    ],
 )
 def test_other_forms_name_the_accepted_ones(text: str) -> None:
     with pytest.raises(ConfigError, match=r"window|write"):
