@@ -77,6 +77,10 @@ def _leaderboard(settings: object, anchors: tuple[str, ...], out: Path | None, p
     assert isinstance(settings, Config)
     home = Home(settings.home)
     found = stage.latest_reports(home)
+    scored = {row.segmenter for item in found for row in item.rows if row.kind == "segmenter"}
+    for name in anchors:
+        if name not in scored:
+            console.say(f"the anchor {name} scored nothing here: no difference to it can be shown")
     target = out or home.root / "leaderboard"
     write_leaderboard(
         found,

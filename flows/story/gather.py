@@ -15,6 +15,8 @@ from typing import Any
 from engine.core.errors import ConfigError
 
 STAGES = ("collect", "ask", "annotate", "snapshot")
+#: Rows that are named at most where a word fits several.
+SHOWN = 20
 DATA, REJECTED = "part-00000.jsonl", "rejected.jsonl"
 
 
@@ -66,8 +68,9 @@ class Story:
 
 
 def gather(home: Path, item: str) -> Story:
-    """The story of an item. Raises `ConfigError` with the nearest names for an unknown one."""
-    from flows.story.nearest import nearest, only_one
+    """The story of an item, or of the only row whose answer has this word. Raises `ConfigError` with the rows that
+    have it if there are several, and with the nearest names for an unknown one."""
+    from flows.story.nearest import nearest, only_one, rows_about
 
     wanted = item.strip()
     if not wanted:
@@ -76,6 +79,13 @@ def gather(home: Path, item: str) -> Story:
     if story is None:
         full = only_one(home, wanted)
         story = _told(home, full) if full else None
+    if story is None:
+        about = rows_about(home, wanted)
+        if len(about) > 1:
+            told = ", ".join(f"{name} ({answer})" for name, answer in list(about.items())[:SHOWN])
+            more = f" and {len(about) - SHOWN} more" if len(about) > SHOWN else ""
+            raise ConfigError(f"'{wanted}' is in the answers of {len(about)} rows, name one: {told}{more}")
+        story = _told(home, next(iter(about))) if about else None
     if story is None:
         raise ConfigError(f"'{wanted}' is in no finished stage under {home}: {nearest(home, wanted)}")
     return story

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 
 from flows.story.gather import names_of, records, row_places
 
+ROW = "row: "
 #: A beginning this long stands for the one name that it fits.
 ENOUGH = 6
 #: Names compared letter by letter at most.
@@ -23,7 +25,7 @@ def known_names(home: Path) -> dict[str, str]:
         for path in sorted((folder / "data").glob("*.parquet")):
             try:
                 for row in pq.read_table(path, columns=["id", "answer"]).to_pylist():
-                    found.setdefault(row["id"], f"row: {row['answer']}")
+                    found.setdefault(row["id"], f"{ROW}{row['answer']}")
             except (OSError, pa.ArrowException):
                 continue
     for window in sorted(path.name for path in home.glob("windows/*")):
@@ -39,6 +41,14 @@ def only_one(home: Path, item: str) -> str | None:
         return None
     found = [name for name in known_names(home) if name.startswith(item)]
     return found[0] if len(found) == 1 else None
+
+
+def rows_about(home: Path, item: str) -> dict[str, str]:
+    """Published rows whose answer has this word or these words, in whatever case: id to answer."""
+    wanted = re.compile(rf"(?<!\w){re.escape(' '.join(item.split()))}(?!\w)", re.IGNORECASE)
+    known = known_names(home)
+    about = {name: told.removeprefix(ROW) for name, told in known.items() if told.startswith(ROW)}
+    return {name: answer for name, answer in sorted(about.items()) if wanted.search(answer)}
 
 
 def nearest(home: Path, item: str, *, count: int = 3) -> str:

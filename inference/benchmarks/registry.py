@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -36,6 +37,8 @@ def open_benchmark(text: str, *, snapshots: Path | None = None) -> Benchmark:
 
     Raises `ConfigError` with the known loaders for a text that names none, and what the loader raises.
     """
+    if not text.strip():
+        raise ConfigError("no benchmark is named: give a snapshot's folder or window, or owner/name@revision")
     head, colon, rest = text.partition(":")
     if colon and head in LOADERS:
         source, _, query = rest.partition("?")
@@ -67,17 +70,21 @@ def _loader(name: str) -> Callable[..., Benchmark]:
 
 
 def _with_options(load: Callable[..., Benchmark], source: str, query: str, text: str) -> Benchmark:
+    known = {*signature(load).parameters} - {"source", "path"} | {"limit", "sha256"}
     options: dict[str, object] = {}
     for key, value in parse_qsl(query, keep_blank_values=True):
-        try:
-            options[key] = int(value) if key in WHOLE_NUMBERS else value
-        except ValueError as error:
-            raise ConfigError(f"'{text}': {key} is a whole number, got '{value}'") from error
+        if key not in known:
+            raise ConfigError(f"'{text}' has no option '{key}': there are {', '.join(sorted(known))}")
+        if key in WHOLE_NUMBERS and not (value.isascii() and value.isdecimal() and len(value) < 19):
+            raise ConfigError(f"'{text}': {key} is a whole number, got '{value}'")
+        options[key] = int(value) if key in WHOLE_NUMBERS else value
     limit, pinned = options.pop("limit", None), str(options.pop("sha256", "")).lower()
+    if limit == 0:
+        raise ConfigError(f"'{text}': limit=0 leaves no sample to score, give at least 1")
     try:
         found = load(source, **options)
     except TypeError as error:
-        raise ConfigError(f"'{text}': {error}") from error
+        raise ConfigError(f"'{text}': its options do not fit: {error}") from error
     if pinned and (len(pinned) < 8 or not found.digest.startswith(pinned)):
         raise ConfigError(f"'{text}': the data has the sha256 {found.digest}: it is not what was pinned")
     return found.take(limit) if isinstance(limit, int) else found

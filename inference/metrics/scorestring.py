@@ -56,10 +56,11 @@ def parse(text: str) -> ScoreString:
     if start != START or not {"data", "sha256", "convention"} <= fields.keys():
         raise ConfigError(f"'{text}' is no score string: it begins with {START}| and names data, sha256 and convention")
     dataset, _, revision = fields["data"].partition("@")
-    try:
-        size, seed = int(fields.get("size", 0)), int(fields.get("seed", 0))
-    except ValueError as error:
-        raise ConfigError(f"'{text}' is no score string: {error}") from error
+    for name in ("size", "seed"):
+        value = fields.get(name, "0")
+        if not (value.isascii() and value.isdecimal() and len(value) < 19):
+            raise ConfigError(f"'{text}' is no score string: its {name} is '{value}', not a whole number")
+    size, seed = int(fields.get("size", "0")), int(fields.get("seed", "0"))
     return ScoreString(
         dataset=dataset,
         revision=revision,

@@ -196,3 +196,25 @@ def test_prompt_and_reply_of_a_question_that_a_model_wrote(undisturbed: Week) ->
     assert told["replies"][0]["model"] == "test-model"
     assert any(question.answer in reply["text"] for reply in told["replies"])
     assert all(reply["user"] and reply["system"] for reply in told["replies"])
+
+
+def test_a_word_of_the_answer_finds_the_row(home: Path) -> None:
+    rows = list(read_rows(home / "snapshots" / NAME))
+    assert [row.default["answer"] for row in sorted(rows, key=lambda row: str(row.default["answer"]))] == [
+        "Ilse Brandvik",
+        "Skarv Line Two",
+        "Tomás Okafor",
+    ]
+    found = {str(row.default["answer"]): row.id for row in rows}
+    for word in ("brandvik", "ILSE", "Ilse  Brandvik"):
+        assert [row.id for row in gather(home, word).rows] == [found["Ilse Brandvik"]]
+    # part of a word is none
+    with pytest.raises(ConfigError, match="nearest"):
+        gather(home, "brand")
+
+
+def test_a_word_of_several_answers_lists_them(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "snapshots" / NAME
+    snapshot(folder, 7)
+    with pytest.raises(ConfigError, match=r"2 rows, name one: \w+ \(Ilse Brandvik\), \w+ \(Ilse Brandvik\)"):
+        gather(tmp_path / "home", "brandvik")

@@ -21,6 +21,7 @@ from inference.benchmarks.base import Benchmark, TruthMask
 from inference.benchmarks.registry import open_benchmark
 from inference.benchmarks.safe_pickle import read_plain_pickle
 from inference.metrics.score import score
+from inference.metrics.scorestring import parse
 
 SQUARE = [[2.0, 2.0], [21.0, 2.0], [21.0, 17.0], [2.0, 17.0]]
 INNER = [[5.0, 5.0], [9.0, 5.0], [9.0, 9.0], [5.0, 9.0]]
@@ -336,3 +337,31 @@ def test_adding_a_part_changes_no_other() -> None:
     alone = nest_plus.mix(nest_plus.Mixture(part=(one,)), [bench("a")])
     both = nest_plus.mix(nest_plus.Mixture(part=(one, two)), [bench("a"), bench("b")])
     assert [sample.id for sample in both][:6] == [sample.id for sample in alone]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("limit=3&foo=1", "has no option 'foo': there are "),
+        ("limit=0", "limit=0 leaves no sample"),
+        ("limit=-1", "limit is a whole number, got '-1'"),
+        ("limit=x", "limit is a whole number, got 'x'"),
+        ("limit=" + "9" * 5000, "limit is a whole number"),
+        ("source=x", "has no option 'source'"),
+    ],
+)
+def test_options_that_do_not_fit_are_told_in_one_sentence(tmp_path: Path, query: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as found:
+        open_benchmark(f"{tmp_path}?{query}")
+    assert "()" not in str(found.value)
+
+
+def test_no_name_and_a_seed_that_is_no_number() -> None:
+    for text in ("", "  "):
+        with pytest.raises(ConfigError, match="no benchmark is named"):
+            open_benchmark(text)
+    line = "nest1|data=NEST_261116_261122@r1|sha256=3f9a|convention=lisa|unit=pair|seed="
+    assert parse(f"{line}4").seed == 4
+    for seed in ("x", "-1", "", "9" * 5000):
+        with pytest.raises(ConfigError, match="its seed is '"):
+            parse(line + seed)
