@@ -21,7 +21,9 @@ from engine.core.protocols import ChatRequest
 from engine.core.store import sha256_bytes, write_atomic
 from engine.llm import wire
 from engine.llm.asking import STORED, outcome_of, reply_of, tokens_of
-from engine.llm.client import KEY_VARIABLE, OpenAIChat
+from engine.llm.client import OpenAIChat
+from engine.llm.endpoint import redirect
+from engine.llm.stopping import KEY_VARIABLE
 from engine.llm.submissions import Submission, read_submission, submission_of
 
 #: What a batch costs of the live price (OpenAI's published discount).
@@ -32,6 +34,7 @@ MAX_REQUESTS, MAX_BYTES = 50_000, 180_000_000
 MAX_TRIES = 2
 _FINAL = frozenset({"completed", "failed", "expired", "cancelled"})
 _KEY = "nest_key"
+_HAS_IT = "does it have a Batch API? Run without --batch otherwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class BatchQueue:
         self.chat = chat
         self.folder = folder
         self._dialect = wire.Dialect.of(chat.config)
+        self._told = f"the batch service of {chat.endpoint.url} answered"
 
     async def advance(self, wanted: Mapping[str, ChatRequest]) -> Progress:
         """One visit: collect what is ready, then submit what of `wanted` is neither answered nor under way.
@@ -126,14 +130,14 @@ class BatchQueue:
 
     async def _find(self, key: str) -> str | None:
         """A batch of ours that was made before a kill could write it down."""
-        page = await self._call(self.chat.endpoint.client().batches.list(limit=100))
+        page = await self._call(self.chat.endpoint.client().batches.list(limit=100), needs="data")
         while True:
             for batch in page.data:
                 if (batch.metadata or {}).get(_KEY) == key:
                     return str(batch.id)
             if not page.has_next_page():
                 return None
-            page = await self._call(page.get_next_page())
+            page = await self._call(page.get_next_page(), needs="data")
 
     def _line(self, digest: str, request: ChatRequest) -> str:
         url = "/v1/chat/completions" if self.chat.config.api == "chat" else "/v1/responses"
@@ -188,9 +192,12 @@ class BatchQueue:
 
     async def _content(self, file_id: str) -> str:
         try:
-            return str((await self._call(self.chat.endpoint.client().files.content(file_id))).text)
+            found = await self._call(self.chat.endpoint.client().files.content(file_id), needs="response")
         except _Gone:  # results are kept for a while only
             return ""
+        if found.text.lstrip().startswith("<"):
+            raise ConfigError(f"{self._told} with HTML for a result file: {_HAS_IT}")
+        return str(found.text)
 
     def _take(self, line: str, submission: Submission, failed: dict[str, str], spent: _Spent) -> None:
         """One line of a result file into the cache; what is no reply stays failed, with its reason."""
@@ -225,20 +232,32 @@ class BatchQueue:
         pinned = self.chat.config.structured != "auto"
         self._dialect = wire.adapt(self._dialect, complaint, pinned=pinned) or self._dialect
 
-    async def _call(self, waiting: Any) -> Any:
+    async def _call(self, waiting: Any, *, needs: str = "id") -> Any:
+        """What the SDK makes of an answer; it must have a value in `needs`, which only an answer in JSON has."""
         import openai
 
+        told = self._told
+        foreign = ConfigError(f"{told} with something else than a batch service does: {_HAS_IT}")
         try:
-            return await waiting
+            found = await waiting
         except openai.APIStatusError as error:
-            told = f"the batch service of {self.chat.endpoint.url} answered {error.status_code}"
+            told = f"{told} {error.status_code}"
+            if (location := redirect(error.response)) is not None:
+                raise ConfigError(f"{told} after a redirect to {location}: check [llm] base_url") from error
             if error.status_code in (401, 403):
                 raise ConfigError(f"{told}: check the key in {KEY_VARIABLE}") from error
             if error.status_code in (404, 405, 501):
-                raise _Gone(f"{told}: does it have a Batch API? Run without --batch otherwise") from error
+                raise _Gone(f"{told}: {_HAS_IT}") from error
             raise TransientError(f"{told}: run again later") from error
         except openai.APIConnectionError as error:
             raise TransientError(f"the batch service of {self.chat.endpoint.url} gave no answer: {error}") from error
+        except (AttributeError, TypeError, ValueError, openai.APIError) as error:
+            # the SDK's types do not survive a body that is no JSON object
+            raise foreign from error
+        value = getattr(found, needs, None)
+        if value is None or value == "" or isinstance(found, str | list):
+            raise foreign
+        return found
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.config import LlmSection
-from engine.core.errors import ConfigError, NestError, QuotaExhausted, TransientError
+from engine.core.errors import ConfigError, NestError, TransientError
 from engine.core.protocols import ChatReply, ChatRequest
 from engine.llm import wire
 from engine.llm.asking import STORED, Asking, chat_settings, outcome_of, reply_of, tokens_of
@@ -26,8 +26,9 @@ from engine.llm.cache import ReplyCache, request_digest
 from engine.llm.endpoint import Answer, Endpoint
 from engine.llm.ledger import Ledger
 from engine.llm.retry import Advice, advise, backoff_s
+from engine.llm.standing import SUSPICIOUS, Silence, Standing, is_completion, what_it_is
+from engine.llm.stopping import KEY_VARIABLE, stop_error
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 #: A server that answers 200 without a reply is asked again this often; then the item is given up.
 EMPTY_TRIES = 3
 
@@ -65,13 +66,17 @@ class OpenAIChat(Asking):
         self._dialect = wire.Dialect.of(config)
         self._flights: dict[str, asyncio.Future[ChatReply]] = {}
         self._not_before = 0.0
-        self._good_answers = 0
+        self.standing = Standing()
+        self.silence = Silence(self.endpoint.url)
+        self._probing = asyncio.Lock()
         self._stopped: NestError | None = None
 
     async def __aenter__(self) -> OpenAIChat:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object = None, *_: object) -> None:
+        if kind is None and self._stopped is None:
+            self._store_held()
         await self.endpoint.close()
 
     # ------------------------------------------------------------ one request
@@ -81,7 +86,11 @@ class OpenAIChat(Asking):
         digest = request_digest(request, self._settings)
         stored = self.cache.get(digest)
         if stored is not None:
+            if stored.status != "empty":
+                self.standing.witness = self.standing.witness or request
             return stored
+        if digest in self.standing.held:
+            return replace(self.standing.held[digest][0], from_cache=True, usd=0.0)
         flight = self._flights.get(digest)
         if flight is not None:
             reply = await asyncio.shield(flight)
@@ -90,7 +99,9 @@ class OpenAIChat(Asking):
         self._flights[digest] = flight
         try:
             reply, raw = await self._ask(request)
-            if reply.status in STORED:
+            if reply.status == "empty" and not self.standing.completions:
+                self.standing.held[digest] = (reply, raw)  # stored when it is clear that a model was behind it
+            elif reply.status in STORED:
                 self.cache.put(digest, reply, raw=raw)
             flight.set_result(reply)
             return reply
@@ -106,7 +117,7 @@ class OpenAIChat(Asking):
     async def _ask(self, request: ChatRequest) -> tuple[ChatReply, dict[str, Any] | None]:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        good_before = self._good_answers
+        good_before = self.standing.completions
         attempt = hollow = 0
         while True:
             answer, dialect, queued = await self._paid_exchange(request)
@@ -114,12 +125,15 @@ class OpenAIChat(Asking):
             if answer.status == 200:
                 outcome = outcome_of(answer.json(), self.config)
                 reply = self._reply(request, outcome)
-                if reply.status in STORED:
-                    self._good_answers += 1
+                self.silence.broken()
+                if is_completion(outcome):
+                    self._good(request)
                     return reply, answer.json()
+                self.standing.bad(what_it_is(answer, outcome))
                 hollow += 1
-                if hollow >= EMPTY_TRIES:
-                    return reply, None
+                if reply.status in STORED or hollow >= EMPTY_TRIES:
+                    await self._judge()
+                    return reply, answer.json()
                 advice = Advice("retry", None, "server", outcome.detail)
             elif answer.status == 0:
                 advice = Advice("retry", None, "unreachable", answer.body.decode("utf-8", "replace"))
@@ -132,6 +146,8 @@ class OpenAIChat(Asking):
             if advice.action == "shorten":
                 return ChatReply("too_long", detail=advice.message, model=self.name), None
             if advice.action == "stop_item":
+                self.standing.bad(f"HTTP {answer.status}: {self._safe(advice)}")
+                await self._judge()
                 return ChatReply("error", detail=f"HTTP {answer.status}: {advice.message}", model=self.name), None
             if advice.action == "stop":
                 raise self._stop(advice)
@@ -141,6 +157,10 @@ class OpenAIChat(Asking):
             impatient = self._impatient(advice, wait, started=started, tries=attempt, healthy=good_before)
             if impatient is not None:
                 return impatient, None
+            if answer.status != 200:
+                cause = self._safe(advice) if answer.status == 0 else f"HTTP {answer.status}: {self._safe(advice)}"
+                now = loop.time()
+                self.silence.failed(cause, wait=wait, left=started + self.config.patience_s - now, now=now)
             if advice.why == "limit":
                 self._not_before = max(self._not_before, loop.time() + wait)
             await self._sleep(wait)
@@ -155,7 +175,7 @@ class OpenAIChat(Asking):
         elapsed = asyncio.get_running_loop().time() - started
         if elapsed + wait <= self.config.patience_s:
             return None
-        if self._good_answers > healthy and advice.why == "server":
+        if self.standing.completions > healthy and advice.why == "server":
             # it answers others: this one request is what it cannot digest
             return ChatReply("error", detail=f"no answer in {tries} tries: {advice.message}", model=self.name)
         raise TransientError(
@@ -217,6 +237,49 @@ class OpenAIChat(Asking):
         usd = self.ledger.price(self.name, *tokens_of(outcome, guessed_in=guessed))
         return reply_of(outcome, schema=request.schema, guessed_in=guessed, model=self.name, usd=usd)
 
+    # ------------------------------------------------------------ what the endpoint is
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether what was lost since the last chat completion may yet be held against the endpoint."""
+        return self.standing.bad_in_row > 0
+
+    async def vouch(self) -> None:
+        """At the end of the work: raises `TransientError` if no answer was a chat completion, see `Standing`."""
+        if self.doubtful and not self.standing.completions:
+            await self._judge(at_end=True)
+        self.standing.bad_in_row = 0
+        self._store_held()
+
+    async def _judge(self, *, at_end: bool = False) -> None:
+        async with self._probing:
+            self._raise_stop()
+            if self.standing.bad_in_row < (1 if at_end else SUSPICIOUS):
+                return
+            witness = self.standing.witness
+            if witness is not None:
+                answer, _, _ = await self._paid_exchange(witness)
+                if answer.status == 200 and is_completion(outcome_of(answer.json(), self.config)):
+                    self._good(witness)
+                    return
+            self.standing.held.clear()
+            self._stopped = TransientError(
+                f"the model endpoint {self.endpoint.url} answers with {self.standing.last_bad}, not with chat "
+                f"completions ({self.standing.bad_in_row} times in a row): check [llm] base_url (or OPENAI_BASE_URL) "
+                "and model, then run again; what was good is kept"
+            )
+            self._raise_stop()
+
+    def _good(self, request: ChatRequest) -> None:
+        self.standing.good(request)
+        self.silence.broken()
+        self._store_held()
+
+    def _store_held(self) -> None:
+        while self.standing.held:
+            digest, (reply, raw) = self.standing.held.popitem()
+            self.cache.put(digest, reply, raw=raw)
+
     # ------------------------------------------------------------ waiting and stopping
 
     def _give_way(self, dialect: wire.Dialect, advice: Advice) -> bool:
@@ -229,27 +292,14 @@ class OpenAIChat(Asking):
         return True
 
     def _stop(self, advice: Advice) -> NestError:
-        error: NestError
-        if advice.why == "quota":
-            error = QuotaExhausted(
-                f"the account at {self.endpoint.url} has no quota left ({advice.message}): top it up, then run again"
-            )
-        elif advice.why == "key" and self._good_answers:
-            error = QuotaExhausted(
-                f"{self.endpoint.url} took the key in {KEY_VARIABLE} at first and refuses it now: it has expired or "
-                "was withdrawn. Renew it, then run again; what was answered is kept"
-            )
-        elif advice.why == "key":
-            error = ConfigError(
-                f"{self.endpoint.url} refuses the key in {KEY_VARIABLE}: check it ({self._safe(advice)})"
-            )
-        else:
-            error = ConfigError(
-                f"{self.endpoint.url} does not know the model '{self.name}' or is no model endpoint "
-                f"({self._safe(advice)}): check [llm] model and base_url"
-            )
-        self._stopped = error
-        return error
+        self._stopped = stop_error(
+            advice,
+            url=self.endpoint.url,
+            model=self.name,
+            told=self._safe(advice),
+            went_well=self.standing.completions > 0,
+        )
+        return self._stopped
 
     def _safe(self, advice: Advice) -> str:
         # servers like to repeat a part of a wrong key

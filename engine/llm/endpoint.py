@@ -46,6 +46,16 @@ class Answer:
         return found if isinstance(found, dict) else None
 
 
+def redirect(response: Any) -> str | None:
+    """Where a request was redirected to, if that lost it: a POST that became a GET, or whatever was not answered
+    well at its new place. A redirect that keeps the request and is answered is none of ours."""
+    steps = [*response.history, *([response] if 300 <= response.status_code < 400 else [])]
+    if not steps or (response.status_code == 200 and all(step.status_code in (307, 308) for step in steps)):
+        return None
+    first = steps[0]
+    return str(first.url.join(first.headers.get("location", "")))
+
+
 class Endpoint:
     """An OpenAI-compatible endpoint: `[llm] base_url`, else `OPENAI_BASE_URL`, else OpenAI's own."""
 
@@ -92,8 +102,14 @@ class Endpoint:
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
             # a connection that broke while the answer came had reached the server
+            if type(cause).__name__ == "TooManyRedirects":
+                return Answer(
+                    302, {"location": str(getattr(cause, "request", error.request).url)}, b"", loop.time() - begun
+                )
             reached = "connect" not in type(cause).__name__.lower()
             return Answer(0, {}, f"no connection: {cause}".encode(), loop.time() - begun, reached)
+        if (location := redirect(response)) is not None:
+            return Answer(302, {"location": location}, b"", loop.time() - begun)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status_code, headers, response.content, loop.time() - begun)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 Action = Literal["retry", "wait_own", "stop", "stop_item", "shorten", "adapt"]
 #: The SDK does not sleep longer than this; waits above it are ours alone.
@@ -31,7 +32,8 @@ _PARAMETERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do. `seconds` None means our own backoff; `why` is one of quota, key, model, limit, server, request."""
+    """What to do. `seconds` None means our own backoff; `why` is one of quota, key, model, redirect, limit, server,
+    request."""
 
     action: Action
     seconds: float | None = None
@@ -40,7 +42,9 @@ class Advice:
 
 
 def advise(status: int, headers: Mapping[str, str], body: bytes | str, *, now: datetime) -> Advice:
-    """Decide after an answer with `status` of 400 or more. `headers` have lower-case names, `now` is aware UTC."""
+    """Decide after an answer with `status` of 300 or more. `headers` have lower-case names, `now` is aware UTC."""
+    if 300 <= status < 400:
+        return Advice("stop", why="redirect", message=_host(headers.get("location", "")))
     error = _error(body)
     code = str(error.get("code") or error.get("type") or "")
     codes = {str(error.get("code")), str(error.get("type"))}
@@ -118,6 +122,13 @@ def _http_date(text: str) -> datetime | None:
     except (TypeError, ValueError):
         return None
     return found if found.tzinfo else None
+
+
+def _host(location: str) -> str:
+    try:
+        return urlsplit(location).netloc.rpartition("@")[2] or location.partition("?")[0][:200] or "nowhere"
+    except ValueError:
+        return "an address that is none"
 
 
 def _error(body: bytes | str) -> Mapping[str, Any]:

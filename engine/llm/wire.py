@@ -104,7 +104,7 @@ def body_of(request: ChatRequest, config: LlmSection, dialect: Dialect) -> dict[
 
 def read_chat(found: Mapping[str, Any]) -> Outcome:
     """The outcome of a decoded body of /chat/completions."""
-    usage = found.get("usage") or {}
+    usage = _mapping(found.get("usage"))
     counts: dict[str, Any] = {
         "model": str(found.get("model") or ""),
         "tokens_in": _count(usage.get("prompt_tokens")),
@@ -114,7 +114,7 @@ def read_chat(found: Mapping[str, Any]) -> Outcome:
     if found.get("error") or not isinstance(choices, list) or not choices:
         return Outcome("error", detail=_complaint(found, "no choices in the reply"), **counts)
     choice = choices[0] if isinstance(choices[0], dict) else {}
-    message = choice.get("message") or {}
+    message = _mapping(choice.get("message"))
     reason = choice.get("finish_reason")
     content = message.get("content")
     text = content if isinstance(content, str) else ""
@@ -125,7 +125,7 @@ def read_chat(found: Mapping[str, Any]) -> Outcome:
 
 def read_responses(found: Mapping[str, Any]) -> Outcome:
     """The outcome of a decoded body of /responses."""
-    usage = found.get("usage") or {}
+    usage = _mapping(found.get("usage"))
     counts: dict[str, Any] = {
         "model": str(found.get("model") or ""),
         "tokens_in": _count(usage.get("input_tokens")),
@@ -135,12 +135,12 @@ def read_responses(found: Mapping[str, Any]) -> Outcome:
     output = found.get("output")
     if found.get("error") or state in ("failed", "cancelled") or not isinstance(output, list):
         return Outcome("error", detail=_complaint(found, f"the response is {state}"), **counts)
-    parts = [part for item in output if isinstance(item, dict) for part in item.get("content") or ()]
+    parts = [part for item in output if isinstance(item, dict) for part in _mappings(item.get("content"))]
     text = "".join(str(part.get("text") or "") for part in parts if part.get("type") == "output_text")
     refusal = "".join(str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal")
     reason = ""
     if state == "incomplete":
-        told = (found.get("incomplete_details") or {}).get("reason")
+        told = _mapping(found.get("incomplete_details")).get("reason")
         reason = "content_filter" if told == "content_filter" else "length"
     return _judge(text, refusal, reason, counts)
 
@@ -197,6 +197,14 @@ def _complaint(found: Mapping[str, Any], otherwise: str) -> str:
     if isinstance(error, dict):
         error = error.get("message") or error.get("code")
     return str(error or otherwise)[:300]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _count(value: object) -> int | None:

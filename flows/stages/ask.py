@@ -60,6 +60,9 @@ async def _ask(run: Run, where: StageDir) -> None:
     missing = [index for index in range(len(shards)) if not where.shard_done(index)]
     ledger = ledger_of(run)
     async with ask_models(run, ledger=ledger) as models:
+        chats = [chat for chat in (models.chat, models.blind) if chat is not None]
+        for chat in chats:
+            chat.silence.tell = _warn
         if run.config.ask.batch:
             await _by_batches(run, articles, models)
         deps = make_deps(
@@ -74,13 +77,26 @@ async def _ask(run: Run, where: StageDir) -> None:
         with console.bar("ask", len(articles)) as bar:
             bar.step(len(articles) - sum(len(shards[index]) for index in missing))
 
+            # shards wait here while it is not sure that their losses are the items' own
+            held: list[tuple[int, list[Question | Rejected]]] = []
+
             def finished(index: int, found: list[Question | Rejected]) -> None:
-                kept, lost = split(found, Question)
-                where.commit_shard(index, kept, lost, run=clock(started))
-                bar.step(len(shards[index]))
+                held.append((index, found))
+                if not any(chat.doubtful for chat in chats):
+                    commit()
+
+            def commit() -> None:
+                while held:
+                    index, found = held.pop()
+                    kept, lost = split(found, Question)
+                    where.commit_shard(index, kept, lost, run=clock(started))
+                    bar.step(len(shards[index]))
 
             todo = ((index, shards[index]) for index in missing)
             await ask.run_shards(todo, run.config.ask, deps=deps, done=finished)
+            for chat in chats:
+                await chat.vouch()
+            commit()
     questions, rejected = where.read_shards(Question, len(shards))
     stories = {article.id: article.story for article in articles if article.story}
     kept, dropped = split(ask.reduce(questions, run.config.ask, stories=stories), Question)
@@ -88,6 +104,12 @@ async def _ask(run: Run, where: StageDir) -> None:
     where.commit(
         kept, lost, stage="ask", found=len(kept) + len(lost), run={**clock(started), "ledger": ledger.summary()}
     )
+
+
+def _warn(text: str) -> None:
+    # over the bar, which it is longer than
+    start = "\r" if console.is_terminal() else ""
+    console.say(f"{start}  ask        {text}")
 
 
 async def _by_batches(run: Run, articles: Sequence[Article], models: AskModels) -> None:
