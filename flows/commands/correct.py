@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +14,9 @@ from engine.core.errors import ConfigError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 from flows.commands.publish import snapshot_folder
+
+if TYPE_CHECKING:
+    from engine.snapshot.takedown import Receipt
 
 SnapshotArgument = Annotated[str, typer.Argument(help="Folder, name or window of a snapshot.")]
 
@@ -42,11 +47,11 @@ def amend(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Correct rows of a snapshot: the next revision, with errata; stored predictions are scored again."""
+    """Correct rows of a snapshot: the next revision, with errata; stored predictions count for it too."""
     from engine.core.store import Home
     from engine.snapshot.amend import Change, mask_change, read_reviews
     from engine.snapshot.names import SUPERSEDED
-    from flows.stages.correct import correct, from_verdicts, ranks
+    from flows.stages.correct import carry, check, correct, from_verdicts, ranks
 
     folder = snapshot_folder(snapshot, config)
     if (row is not None) + (reviews is not None) + from_review != 1:
@@ -60,18 +65,25 @@ def amend(
     if drop and (answer is not None or mask):
         raise ConfigError("--drop leaves the row out: give it alone, without --answer and --mask")
     if row is not None:
-        masks = mask_change(dict(_numbered(text) for text in mask or ()))
+        masks = mask_change(_by_number(mask or ()))
         changes = [Change(row, because, answer=answer, masks=masks, drop=drop)]
     if dry_run:
+        left = check(folder, changes, measured=measured)
+        if as_json:
+            told = [{"id": change.id, "change": change.words(), "because": change.because} for change in changes]
+            print_json({"changes": told, "rows": left, "measured": dict(measured or {})})
+            return
         for change in changes:
             console.say(f"  {change.id}: {change.words() or 'nothing'}  {change.because}")
         for label, value in (measured or {}).items():
             console.say(f"  card, {label.lower()}: {value}")
+        console.say(f"  {folder.name} would have {left} rows; nothing was written")
         return
     manifest = correct(folder, changes, measured=measured)
     home = Home(folder.parent.parent)
     old = folder.parent / SUPERSEDED / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
     moved = ranks(home, folder, old)
+    carried = carry(config_of(config), folder, old)
     if as_json:
         print_json({"revision": manifest.revision, "rows": manifest.rows, "ranks": [_rank(r) for r in moved]})
         return
@@ -82,7 +94,10 @@ def amend(
             f"  {rank.name}: {word} {'at' if rank.before == rank.after else 'to'} {rank.after}  "
             f"(gIoU {100 * rank.score_before:.1f} to {100 * rank.score_after:.1f})"
         )
-    next_step(f"nest push {folder.name}")
+    if carried:
+        console.say(f"  the predictions of {carried} segmenters count for {manifest.revision} too")
+    # a report is of one revision: the new one has none yet
+    next_step(f"nest score {folder.name.removeprefix('NEST_')}, then nest push {folder.name.removeprefix('NEST_')}")
 
 
 def takedown(
@@ -120,18 +135,21 @@ def takedown(
     if as_json:
         console.out(receipt.line())
     else:
-        count = sum(len(found) for found in receipt.rows.values())
-        console.say(f"{'would remove' if dry_run else 'removed'} {count} rows and {receipt.pictures} pictures")
-        if not count and not receipt.pictures:
-            console.say(
-                f"  nothing in {settings.home} matched: check the spelling; what was named is kept out from now on"
-            )
+        reports = say_takedown(receipt, str(settings.home))
         for repo, told in sorted(receipt.repositories.items()):
             console.say(f"  {repo}: {told}")
         for failure in receipt.failures:
             console.say(f"  not done: {failure}")
         if receipt.path:
             console.say(f"receipt   {receipt.path}")
+        if not dry_run:
+            windows = sorted({_window(name) for name in receipt.rows})
+            if not receipt.complete:
+                next_step("the same command again")
+            elif windows:
+                next_step(f"nest verify {windows[0]}" + (f", then nest score {windows[0]}" if reports else ""))
+            else:
+                next_step("nest status")
     if not receipt.complete:
         raise typer.Exit(3)
 
@@ -200,11 +218,43 @@ def vars_of(found: object) -> dict[str, str]:
     return asdict(found)  # type: ignore[call-overload, no-any-return]
 
 
-def _numbered(text: str) -> tuple[int, Path]:
-    number, equals, rest = text.partition("=")
-    if equals and number.isdecimal():
-        return int(number), Path(rest)
-    return 0, Path(text)
+def say_takedown(receipt: Receipt, home: str) -> bool:
+    """What went or would go, in words that mean the same in a dry run; whether reports are among it."""
+    verb = "would remove" if receipt.dry_run else "removed"
+    held = sum(len(found) for found in receipt.rows.values())
+    console.say(
+        f"{verb} {len(receipt.ids)} rows in {len(receipt.rows)} revisions ({held} entries) "
+        f"and {receipt.pictures} pictures"
+    )
+    reports = receipt.files.get("reports", 0)
+    if reports:
+        again = "would have to be made" if receipt.dry_run else "have to be made"
+        console.say(f"  {verb} the reports that show it ({reports} files): they {again} again")
+    if not held and not receipt.pictures:
+        kept = "a real run keeps what was named out" if receipt.dry_run else "what was named is kept out from now on"
+        console.say(f"  nothing in {home} matched: check the spelling; {kept}")
+    return bool(reports)
+
+
+def _window(folder: str) -> str:
+    """The window of a snapshot folder's name, put aside or not."""
+    name = folder.rpartition("/")[2]
+    return re.sub(r"\.r\d+$", "", name, flags=re.ASCII).removeprefix("NEST_")
+
+
+def _by_number(texts: Sequence[str]) -> dict[int, Path]:
+    """Files of masks by the number of their image. Raises `ConfigError` for a number that is given twice."""
+    found: dict[int, Path] = {}
+    for text in texts:
+        number, equals, rest = text.partition("=")
+        numbered = bool(equals) and number.isascii() and number.isdecimal() and len(number) < 7
+        place, path = (int(number), rest) if numbered else (0, text)
+        if not path.strip():
+            raise ConfigError(f"--mask '{text}' names no file: give FILE, or NUMBER=FILE")
+        if place in found:
+            raise ConfigError(f"--mask names two files for the image {place}: give NUMBER=FILE for each image once")
+        found[place] = Path(path)
+    return found
 
 
 def _rank(rank: object) -> dict[str, object]:

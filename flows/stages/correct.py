@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport, SnapshotManifest
-from engine.core.store import Home, StageDir, locked
+from engine.core.store import Home, StageDir, locked, sha256_file
 
 if TYPE_CHECKING:
+    from engine.core.config import Config
     from engine.snapshot.amend import Change, RankChange
+
+#: In the notes of predictions that were taken over from an earlier revision: the key under which they lie there.
+CARRIED = "carried"
 
 
 def correct(folder: Path, changes: Sequence[Change], *, measured: Mapping[str, str] | None = None) -> SnapshotManifest:
@@ -30,6 +35,58 @@ def correct(folder: Path, changes: Sequence[Change], *, measured: Mapping[str, s
         manifest = amend(folder, new, changes=changes, measured=measured)
         put_in_place(new, folder)
     return manifest
+
+
+def check(folder: Path, changes: Sequence[Change], *, measured: Mapping[str, str] | None = None) -> int:
+    """Everything that `correct` would refuse is refused here, and nothing is written; returns the rows left."""
+    from engine.snapshot.amend import check as look
+
+    return look(folder, changes=changes, measured=measured)
+
+
+def carry(config: Config, folder: Path, old: Path) -> int:
+    """Predictions of the old revision count for the new one: pictures and questions are the same. What was predicted
+    for rows that went stays behind. Returns how many segmenters have predictions that 'nest score' need not make."""
+    from inference.benchmarks.nest import load
+
+    home = Home(config.home)
+    if folder.parent.resolve() != home.snapshot("x").parent.resolve():
+        return 0
+    ids = {sample.id for sample in load(folder).without_images()}
+    carried = 0
+    for label in sorted(path.name for path in (home.root / "predictions" / folder.name).glob("*")):
+        name = label.replace("+", ":")
+        done = False
+        for before, after in _places(config, folder, old, name):
+            if before.finished and not after.finished:
+                kept = list(_known(before, ids))
+                after.commit(kept, [], stage="predict", found=len(ids), run={**before.run(), CARRIED: before.path.name})
+            done = done or after.finished
+        carried += done
+    return carried
+
+
+def _places(config: Config, folder: Path, old: Path, name: str) -> Iterator[tuple[StageDir, StageDir]]:
+    """Where a segmenter's predictions of both revisions lie: named by the window, and by the folder."""
+    from engine.core.windows import parse_window
+    from flows.run import run_for
+    from flows.stages import score as stage
+    from inference.benchmarks.nest import load
+
+    own = config.model_copy(update={"score": config.score.model_copy(update={"segmenters": (name,)})})
+    pairs = [(stage.task_for(str(folder), own), load(old).digest)]
+    try:
+        task = stage.task_of(run_for(own, parse_window(folder.name.removeprefix("NEST_")).label))
+    except NestError:
+        task = None
+    if task is not None and task.name == folder.name:
+        pairs.append((task, sha256_file(old / "snapshot.json")))
+    for found, digest in pairs:
+        try:
+            before, after = stage.places(replace(found, digest=digest)), stage.places(found)
+        except NestError:  # the segmenter cannot be fingerprinted here: it predicts again
+            continue
+        yield before[stage.label_of(name)], after[stage.label_of(name)]
 
 
 def from_verdicts(home: Path, folder: Path) -> tuple[list[Change], dict[str, str]]:
@@ -75,6 +132,8 @@ def _stored(home: Home, name: str) -> Iterator[tuple[str, StageDir]]:
     root = home.root / "predictions" / name
     for segmenter in sorted(root.glob("*")):
         places = [StageDir(path) for path in sorted(segmenter.glob("*")) if StageDir(path).finished]
+        again = {place.run().get(CARRIED) for place in places}
+        places = [place for place in places if place.path.name not in again]
         for place in places:
             label = segmenter.name.replace("+", ":")
             yield (label if len(places) == 1 else f"{label}#{place.path.name[:6]}"), place

@@ -39,7 +39,7 @@ def test_a_snapshot_goes_to_the_hub_and_is_corrected_and_taken_down(desk: Desk) 
     desk.nest("push", NAME, "--repo", "news/{name}")
     assert set(desk.hub.repo(REPO).tags) == {"r1", "r2"}
     told = desk.nest("takedown", "--id", name)
-    assert "removed 2 rows" in told.stderr
+    assert "removed 1 rows in 2 revisions" in told.stderr
     assert json.loads(desk.hub.files(REPO)["snapshot.json"])["rows"] == 3
     assert set(desk.hub.repo(REPO).tags.values()) == {desk.hub.repo(REPO).branches["main"]}
     assert "good" in desk.nest("verify", NAME).stderr
