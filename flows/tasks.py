@@ -5,12 +5,14 @@ Prefect decides when and where; the store decides what is done. A task may be ru
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
+from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
 
 from engine.core.errors import BusyError
@@ -49,8 +51,9 @@ def as_task(name: str, function: Callable[..., R], *args: Any, retries: int = 0)
         started = time.monotonic()
         with log.about(stage=name.split(" ")[0], task=name):
             result = function(*args)
-        # shown in Prefect's pages where a real server keeps logs
-        get_run_logger().info("%s ended after %.1f s %s", name, time.monotonic() - started, log.ids() or "")
+        # shown in Prefect's pages where a real server keeps logs; runners of another kind may call without a run
+        with contextlib.suppress(MissingContextError):
+            get_run_logger().info("%s ended after %.1f s %s", name, time.monotonic() - started, log.ids() or "")
         return result
 
     made: Task[[], R] = task(

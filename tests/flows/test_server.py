@@ -1,5 +1,6 @@
 """The deployments on a real Prefect server with real workers, one of them killed in the middle."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,7 +24,13 @@ SETTINGS = {
     "flows.lost_after_s": 8,
 }
 
-pytestmark = [pytest.mark.slow, pytest.mark.system]
+# a quarter of an hour each on two busy cores: part of `make chaos`
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.system,
+    pytest.mark.chaos,
+    pytest.mark.skipif(not os.environ.get("NEST_CHAOS"), reason="part of make chaos"),
+]
 
 
 def _wait(condition: Callable[[], bool], *, timeout_s: float, what: str) -> None:

@@ -53,8 +53,8 @@ def test_not_the_same(first: str, second: str) -> None:
 
 
 def test_umlauts_have_two_spellings() -> None:
-    assert spellings("Müller") == {"muller", "mueller"}
-    assert spellings("Søren") == {"soren", "soeren"}
+    assert sorted(spellings("Müller")) == ["mueller", "muller"]
+    assert sorted(spellings("Søren")) == ["soeren", "soren"]
 
 
 @given(
