@@ -8,6 +8,12 @@ import unicodedata
 TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
+def plain(text: str) -> str:
+    """A text of one line: what cannot be seen becomes a space, overrides of direction are left out."""
+    seen = "".join("" if char in TURNING else " " if odd_character(char) else char for char in text)
+    return text if seen == text else " ".join(seen.split())
+
+
 def odd_character(text: str) -> str:
     """The first control character, line break, surrogate or direction override of a text as U+XXXX; "" if none."""
     for char in text:

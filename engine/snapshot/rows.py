@@ -16,6 +16,7 @@ from engine.core.masks import decode_rle, encode_rle
 from engine.core.protocols import Blobs
 from engine.core.schema import Code, ImageAnnotation, Rejected, Sample, Stage
 from engine.snapshot.pictures import Picture, publish, shrink
+from engine.snapshot.plain_text import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ def make_row(sample: Sample, *, blobs: Blobs, config: SnapshotSection) -> Row | 
     if not all(picture.mask.any() for picture in small):
         return _reject(sample, Code.MASK_EMPTY, step)
     provenance = _provenance(sample, small, step)
-    text = {"id": sample.id, "question": sample.question.question, "answer": sample.question.answer}
+    # models write line breaks and worse, which 'nest verify' refuses
+    asked, answer = plain(sample.question.question), plain(sample.question.answer)
+    text = {"id": sample.id, "question": asked, "answer": answer}
     if config.publish == "bytes":
         default: dict[str, Any] = {
             **text,
