@@ -193,7 +193,7 @@ def many(samples: int) -> Iterator[str]:
 
 def many_apart(samples: int) -> str:
     """`many` in a process of its own, so that nothing else is in its memory."""
-    code = "import sys; from bench.score import many; print('\n'.join(many(int(sys.argv[1]))))"
+    code = "import sys; from bench.score import many; print('\\n'.join(many(int(sys.argv[1]))))"
     done = subprocess.run([sys.executable, "-c", code, str(samples)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
