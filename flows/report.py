@@ -32,7 +32,7 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         console.say("")
         console.say(scores)
     console.say("")
-    if thin := snapshot.thin_note(run):
+    if not built and (thin := snapshot.thin_note(run)):
         console.say(f"snapshot  {thin}")
     if built:
         console.say(f"snapshot  {snapshot.folder(run)}  ({built.rows} rows, {built.revision})")
@@ -61,7 +61,7 @@ def summary(run: Run) -> dict[str, Any]:
     return {
         "window": run.window.label,
         "snapshot": str(snapshot.folder(run)) if built else None,
-        "thin": snapshot.thin_note(run) or None,
+        "thin": None if built else snapshot.thin_note(run) or None,
         "rows": built.rows if built else 0,
         "revision": built.revision if built else None,
         "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,11 +69,14 @@ def wrong_rows(
     articles: Sequence[Article],
     questions: Sequence[Question],
     annotations: Sequence[Annotation],
+    *,
+    answered: Collection[str] = (),
 ) -> dict[str, str]:
     """Ids of rows, with the reason, that a review found wrong and that a rebuild would publish again.
 
     A wrong answer and a private person stay wrong whatever is built; a bad mask and a wrong entity are forgiven where
-    the masks are other ones now. Verdicts of all revisions count, the latest revision's first.
+    the masks are other ones now, a wrong answer where the row is among `answered`, those that were given the right one.
+    Verdicts of all revisions count, the latest revision's first.
     """
     from engine.snapshot.samples import sample_id
 
@@ -101,6 +104,8 @@ def wrong_rows(
             [[gate.model_dump(mode="json") for gate in image.gates] for image in annotation.images],
         )
         if kind in ("bad_mask", "wrong_entity") and own not in masks:
+            continue
+        if kind == "wrong_answer" and name in answered:
             continue
         found[name] = f"review: {kind.replace('_', ' ')}"
     return found

@@ -48,23 +48,23 @@ def manifest(path: Path) -> SnapshotManifest | None:
 
 def current(run: Run) -> SnapshotManifest | None:
     """The manifest of the snapshot that this configuration gives; one of other settings in its place is None."""
+    return _with_key(run, key(run))
+
+
+def _with_key(run: Run, wanted: str | None) -> SnapshotManifest | None:
     there = manifest(folder(run))
-    return there if there is not None and there.key == key(run) else None
+    return there if there is not None and there.key == wanted else None
 
 
 def finished(run: Run) -> bool:
     """Whether the snapshot in place is what this configuration gives, or the window is known to be too thin."""
     wanted = key(run)
-    if wanted is None:
-        return False
-    if _is_thin(run):
-        return True
-    return current(run) is not None
+    return wanted is not None and (_is_thin(run) or _with_key(run, wanted) is not None)
 
 
 def thin_note(run: Run) -> str:
-    """Why a finished window has no snapshot of this configuration; empty where it has one."""
-    if current(run) is not None or not _is_thin(run):
+    """Why a window without a snapshot of this configuration has none; empty where it is not too thin for one."""
+    if not _is_thin(run):
         return ""
     masks = annotate.place(run)
     assert masks is not None
@@ -82,7 +82,7 @@ def do(run: Run) -> Done:
     if wanted is None:
         raise TransientError(f"the masks of {run.window.label} are not finished: run 'nest annotate' first")
     place = folder(run)
-    if _is_thin(run) and current(run) is None:
+    if _is_thin(run) and _with_key(run, wanted) is None:
         masks = annotate.place(run)
         assert masks is not None
         return Done("snapshot", wanted, str(place), masks.funnel().kept, 0, False, thin_note(run))
@@ -140,15 +140,12 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
     previous = folder(run) if there is not None else None
     judged = {verdict.sample_id for told in verdicts.values() for verdict in told}
     corrections = carried(previous, judged=judged) if previous else {}
-    wrong = wrong_rows(verdicts, *records)
-    for name, change in corrections.items():
-        if change.answer is not None and wrong.get(name) == "review: wrong answer":
-            del wrong[name]  # what was wrong has been put right
+    answered = {name for name, change in corrections.items() if change.answer is not None}
     joined = join(
         *records,
         opt_out=read_optout(run.home.root, names=run.config.ask.opt_out),
         # rows that people found wrong stay away when the window is built again
-        wrong=wrong,
+        wrong=wrong_rows(verdicts, *records, answered=answered),
     )
     samples, dropped = split(joined, Sample)
     lost: list[Rejected] = []
