@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from flows.status_weeks import Week, read_json, stage_folder
+from flows.status_weeks import Week, read_json, read_lines, stage_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def candidates(home: Path, week: Week) -> Candidates | None:
         return None
     images = single = 0
     total = 0.0
-    for line in _lines(folder / "part-00000.jsonl"):
+    for line in read_lines(folder / "part-00000.jsonl"):
         for image in line.get("images", ()):
             boxes, chosen = image.get("candidates", []), image.get("binding", {}).get("candidate", -1)
             if not 0 <= chosen < len(boxes):
@@ -108,7 +107,7 @@ def cost(home: Path, week: Week | None, *, now: datetime) -> Cost:
     span = _asked_between(home, week) if week is not None else None
     months = {f"{now:%Y-%m}", f"{now - timedelta(days=7):%Y-%m}", *(f"{at:%Y-%m}" for at in span or ())}
     for month in sorted(months):
-        for line in _lines(home / "ledger" / f"{month}.jsonl"):
+        for line in read_lines(home / "ledger" / f"{month}.jsonl"):
             at = _instant(line.get("at"))
             if at is None:
                 continue
@@ -184,21 +183,6 @@ def _asked_between(home: Path, week: Week) -> tuple[datetime, datetime] | None:
 
 def _seconds(paths: Iterator[Path]) -> Iterator[float]:
     return (float(read_json(path).get("seconds") or 0.0) for path in paths)
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        handle = path.open(encoding="utf-8")
-    except OSError:
-        return
-    with handle:
-        for line in handle:
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue  # a line that a full disk cut
-            if isinstance(found, dict):
-                yield found
 
 
 def _instant(text: object) -> datetime | None:

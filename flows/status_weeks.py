@@ -94,6 +94,22 @@ def read_json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file of lines; none if it cannot be opened, lines that are none are passed over."""
+    try:
+        handle = path.open(encoding="utf-8")
+    except OSError:
+        return
+    with handle:
+        for line in handle:
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue  # a line that a full disk cut
+            if isinstance(found, dict):
+                yield found
+
+
 def _week(home: Path, label: str) -> Week:
     window = home / "windows" / label
     pilot = ""

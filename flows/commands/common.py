@@ -26,6 +26,9 @@ ConfigOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+AllowPortableOption = Annotated[
+    bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
+]
 ReviseOption = Annotated[
     bool, typer.Option("--revise", help="Replace a finished snapshot of other input or settings by its next revision.")
 ]

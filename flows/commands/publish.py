@@ -10,7 +10,15 @@ import typer
 
 from engine.core.errors import ConfigError
 from flows import console
-from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+from flows.commands.common import (
+    AllowPortableOption,
+    ConfigOption,
+    DryRunOption,
+    JsonOption,
+    config_of,
+    next_step,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from engine.core.config import Config
@@ -53,9 +61,7 @@ def push(
     snapshot: Annotated[str, typer.Argument(help="Folder, name or window of a snapshot.")],
     repo: Annotated[str | None, typer.Option("--repo", help="owner/name; default: [hub] repo.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Create the repository private.")] = False,
-    allow_portable: Annotated[
-        bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
-    ] = False,
+    allow_portable: AllowPortableOption = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from flows import console
-from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+from flows.commands.common import (
+    AllowPortableOption,
+    ConfigOption,
+    DryRunOption,
+    JsonOption,
+    config_of,
+    next_step,
+    print_json,
+)
 from flows.commands.publish import snapshot_folder
 
 
@@ -71,9 +79,7 @@ def review(
 
 def release(
     snapshot: Annotated[str, typer.Argument(help="Window or name of a snapshot that was pushed privately.")],
-    allow_portable: Annotated[
-        bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
-    ] = False,
+    allow_portable: AllowPortableOption = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -116,9 +122,7 @@ def unseal(
     snapshot: Annotated[str | None, typer.Argument(help="Window or name of a sealed snapshot.")] = None,
     due: Annotated[bool, typer.Option("--due", help="All whose day has come; for a schedule.")] = False,
     early: Annotated[bool, typer.Option("--early", help="Before the promised day.")] = False,
-    allow_portable: Annotated[
-        bool, typer.Option("--allow-portable", help="Push rows made by the template writer or the portable annotator.")
-    ] = False,
+    allow_portable: AllowPortableOption = False,
     config: ConfigOption = None,
     dry_run: DryRunOption = False,
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import ConfigError
+from flows.status_weeks import read_lines
 
 STAGES = ("collect", "ask", "annotate", "snapshot")
 #: Rows that are named at most where a word fits several.
@@ -219,15 +220,5 @@ def _holds(path: Path, needles: list[bytes]) -> bool:
 
 
 def _lines(path: Path, window: str, stage: str, key: str, kind: str) -> Iterator[Chapter]:
-    try:
-        handle = path.open(encoding="utf-8")
-    except OSError:
-        return
-    with handle:
-        for line in handle:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                yield Chapter(window, stage, key, "rejected" if "code" in record else kind, record)
+    for record in read_lines(path):
+        yield Chapter(window, stage, key, "rejected" if "code" in record else kind, record)

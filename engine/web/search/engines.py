@@ -7,6 +7,7 @@ says when they were seen: without a date an image never passes a cut-off, so wit
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -17,7 +18,7 @@ from engine.web.search.guard import read_instant
 from engine.web.search.pages import Claim, PageReader, image_hits, text_hits
 
 
-class _Engine:
+class _Engine(ABC):
     """What the engines share: claims in, hits out."""
 
     name: str = ""
@@ -49,8 +50,9 @@ class _Engine:
         claims = await self._claims(query, limit, until, images=True)
         return await image_hits(claims, fetcher=self._fetcher, limit=limit, until=until, blocked=blocked)
 
+    @abstractmethod
     async def _claims(self, query: str, limit: int, until: datetime | None, *, images: bool) -> list[Claim]:
-        raise NotImplementedError
+        """What the service says it found, unread."""
 
 
 class SearxNg(_Engine):
