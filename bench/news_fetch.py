@@ -18,13 +18,13 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import httpx
 import numpy as np
 
+from bench.publisher import publisher
 from engine.core.config import CollectSection
 from engine.core.images import encode_jpeg
 from engine.core.schema import Article, Link
@@ -184,27 +184,7 @@ def _serve(pipe: Connection) -> None:
         small = random.integers(0, 256, (8, 10, 3)).astype(np.uint8)
         photos.append(encode_jpeg(np.kron(small, np.ones((60, 60, 1), np.uint8)).astype(np.uint8)))
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            name = self.path.rsplit("/", 1)[-1]
-            if self.path.startswith("/n/"):
-                body, kind, status = _page(int(name)), "text/html; charset=utf-8", 200
-            elif self.path.startswith("/i/"):
-                body, kind, status = photos[int(name.removesuffix(".jpg"))], "image/jpeg", 200
-            else:
-                body, kind, status = b"", "text/plain", 404
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet: ten thousand lines would be measured too."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = publisher(_page, photos)
     pipe.send(server.server_address[1])
     server.serve_forever()
 

@@ -21,12 +21,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from bench.publisher import ABSENT, Answer, publisher
 
 WINDOW = "2026-03-02..2026-03-08"
 WORDS = re.findall(
@@ -138,31 +139,13 @@ def _serve(pipe: Connection, hosts: int) -> None:
     ]
     count = [0]
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def feeds(path: str, host: str) -> Answer:
+        if path.rsplit("/", 1)[-1] != "sitemap.xml":
+            return ABSENT
+        number = int((host or "publisher0").split(".")[0].removeprefix("publisher"))
+        return 200, "text/xml", _sitemap(number, hosts, count[0])
 
-        def do_GET(self) -> None:
-            name = self.path.rsplit("/", 1)[-1]
-            host = int((self.headers.get("Host") or "publisher0").split(".")[0].removeprefix("publisher"))
-            status, kind = 200, "text/html; charset=utf-8"
-            if self.path.startswith("/n/"):
-                body = _page(int(name))
-            elif self.path.startswith("/i/"):
-                body, kind = photos[int(name.removesuffix(".jpg"))], "image/jpeg"
-            elif name == "sitemap.xml":
-                body, kind = _sitemap(host, hosts, count[0]), "text/xml"
-            else:
-                body, status = b"", 404
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet: ten thousand lines would be measured too."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = publisher(_page, photos, feeds)
     pipe.send(server.server_address[1])
 
     def sizes() -> None:

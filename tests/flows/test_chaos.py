@@ -80,7 +80,7 @@ def test_killed_on_the_stages(tmp_path: Path, undisturbed_windows: dict[str, dic
 @pytest.mark.skipif(not os.environ.get("NEST_CHAOS"), reason="part of make chaos")
 @pytest.mark.timeout(3600)
 def test_killed_through_prefect(tmp_path: Path, undisturbed_windows: dict[str, dict[str, str]]) -> None:
-    wanted = int(os.environ.get("NEST_CHAOS", "5"))
+    wanted = int(os.environ["NEST_CHAOS"])
     moments = random.Random(20261121)
     kills = rounds = 0
     words = ("backfill", "--from", FROM, "--to", TO, "--every", EVERY)

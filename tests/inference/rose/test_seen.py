@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 import pytest
+from support.chat import KeptChat
 from support.slow_search import SlowSearch, deps
 
 from engine.core.config import Config, RoseSection
 from engine.core.errors import ConfigError
-from engine.core.protocols import ChatReply, ChatRequest, EvalItem, ImageHit, TextHit
+from engine.core.protocols import ChatReply, EvalItem, ImageHit, TextHit
 from inference.rose.answer import Candidate, Reading
 from inference.rose.irag import Irag
 from inference.rose.make import make_rose
@@ -21,18 +23,7 @@ IMAGE = np.random.default_rng(3).integers(0, 256, (40, 50, 3), dtype=np.uint8)
 ITEM = EvalItem("s", "Which person won the regatta?", (IMAGE,), datetime(2026, 3, 9, tzinfo=UTC))
 
 
-class Eyes:
-    """A vision model that says what it is told, and keeps the requests."""
-
-    name = "eyes"
-
-    def __init__(self, reply: ChatReply) -> None:
-        self.reply = reply
-        self.asked: list[ChatRequest] = []
-
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        self.asked.append(request)
-        return self.reply
+Eyes = partial(KeptChat, name="eyes")
 
 
 def names(*told: object) -> ChatReply:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.chat import KeptChat
 from support.llm_server import LlmServer
 from support.websense import ROWS, figures, judging
 
 from engine.core.config import LlmSection
-from engine.core.protocols import ChatReply, ChatRequest
+from engine.core.protocols import ChatReply
 from engine.llm.client import OpenAIChat
 from inference.rose.rules import by_rules
 from inference.rose.websense import WebSense
@@ -54,20 +55,6 @@ async def test_with_a_model_for_the_unclear(tmp_path: Path, error_rate: float, p
     assert all(verdict.cost.usd > 0 for verdict in by_model)
 
 
-class Judge:
-    """A chat model that answers as told and keeps what it was asked."""
-
-    name = "judge"
-
-    def __init__(self, reply: ChatReply) -> None:
-        self.reply = reply
-        self.asked: list[ChatRequest] = []
-
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        self.asked.append(request)
-        return self.reply
-
-
 UNCLEAR = "What keeps the tent from being blown away?"
 
 
@@ -82,7 +69,7 @@ UNCLEAR = "What keeps the tent from being blown away?"
     ],
 )
 async def test_the_model_is_asked_about_the_unclear(reply: ChatReply, needed: bool, by: str) -> None:
-    judge = Judge(reply)
+    judge = KeptChat(reply)
     verdict = await WebSense(judge).decide(UNCLEAR)
     assert (verdict.needed, verdict.by) == (needed, by)
     assert UNCLEAR in judge.asked[0].user
@@ -90,7 +77,7 @@ async def test_the_model_is_asked_about_the_unclear(reply: ChatReply, needed: bo
 
 
 async def test_what_rules_decide_costs_nothing() -> None:
-    judge = Judge(ChatReply("ok", data={"needs_search": False}))
+    judge = KeptChat(ChatReply("ok", data={"needs_search": False}))
     assert (await WebSense(judge).decide("Which person won the election on Sunday?")).by == "rules"
     assert not (await WebSense(judge).decide("man on the left in the red shirt")).needed
     assert judge.asked == []
