@@ -6,7 +6,6 @@ NEST_CHAOS sets how many kills there are: 50 on the stages without it; with it a
 import os
 import random
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -68,9 +67,9 @@ def test_killed_on_the_stages(tmp_path: Path, undisturbed_windows: dict[str, dic
                 if not process.is_alive():
                     assert process.exitcode == 0, (folder / "log.txt").read_text()[-3000:]
                     break
-                week.kills.append(time.monotonic())
                 process.kill()
                 process.join()
+                week.killed()
                 kills += 1
             assert _snapshots(week) == undisturbed_windows, f"after {kills} kills"
             _clean(week)

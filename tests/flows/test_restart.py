@@ -39,6 +39,7 @@ def test_killed_in_every_stage_through_the_flow(undisturbed: Week, tmp_path: Pat
             assert week.servers_left() == []
         week.nest(*command)
         assert _snapshot(week) == _snapshot(undisturbed)
+        assert any(kept for _, kept in week.kills)  # or the next line would say nothing
         assert week.paid_twice() == []
         assert rubbish(week.home) == []
         assert week.servers_left() == []

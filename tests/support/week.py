@@ -8,6 +8,7 @@ with Week(tmp_path) as week:
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,16 +31,25 @@ WINDOW = LABEL
 #: A few pages of one publisher keep a run short; what is run is the same code.
 SMALL = {"collect.limit": 9, "score.segmenters": ["portable"], "ask.batch_articles": 2, "annotate.shard_images": 2}
 PILOT = f"NEST_{WINDOW}.pilot9"
+IN_FLIGHT = 2
+REPLY = re.compile(rb"reply-([0-9a-f]{64})")
 #: The endpoint's key; it must be found nowhere but in the environment.
 PLANTED_KEY = "sk-planted-5f1e77c0ffee"
 
 
 class PaidServer(LlmServer):
-    """Remembers when each reply left, so that a reply lost in a kill can be told from one that was asked for twice."""
+    """Remembers when each reply left and names each after its request, so that a reply lost in a kill can be told from
+    one that was kept and asked for all the same."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.sent: list[tuple[float, str]] = []
+
+    def answer(self, path: str, body: dict[str, Any]) -> Scripted:
+        told = super().answer(path, body)
+        if isinstance(told.body, Mapping) and "id" in told.body:
+            return replace(told, body={**told.body, "id": f"reply-{digest(body)}"})
+        return told
 
     def count(self, body: Mapping[str, Any], scripted: Scripted, *, times: int = 1) -> None:
         super().count(body, scripted, times=times)
@@ -66,7 +77,7 @@ class Week:
         self.home = folder / "home"
         self.publishers = publishers or SamplePublishers()
         self.llm = PaidServer(latency_s=latency_s, key=PLANTED_KEY)
-        self.kills: list[float] = []
+        self.kills: list[tuple[float, set[str]]] = []
         self.settings = {"ask.writer": writer, **dict(overrides or {})}
 
     def __enter__(self) -> Self:
@@ -86,7 +97,7 @@ class Week:
         told: dict[str, Any] = {
             "home": str(self.home),
             **sample_overrides(self.publishers.port),
-            "llm": {"base_url": self.llm.url, "model": "test-model", "max_in_flight": 2},
+            "llm": {"base_url": self.llm.url, "model": "test-model", "max_in_flight": IN_FLIGHT},
         }
         for dotted, value in settings.items():
             place = told
@@ -136,10 +147,16 @@ class Week:
         """kill -9; True if it was still running."""
         alive = run.poll() is None
         if alive:
-            self.kills.append(time.monotonic())
             run.send_signal(signal.SIGKILL)
         run.wait(timeout=60)
+        if alive:
+            self.killed()
         return alive
+
+    def killed(self) -> None:
+        """To be said when a process of this week has been killed: what it had kept until then is noted."""
+        kept = (path.read_bytes() for path in (self.home / "cache").rglob("*.json"))
+        self.kills.append((time.monotonic(), {name.decode() for told in kept for name in REPLY.findall(told)}))
 
     def kill_when(self, words: tuple[str, ...], reached: Callable[[], bool], *, after_s: float = 0.0) -> bool:
         """Start, wait until `reached`, wait `after_s` more, and kill; True if it was still running then."""
@@ -150,16 +167,22 @@ class Week:
         time.sleep(after_s)
         return self.kill(run)
 
-    def paid_twice(self, *, grace_s: float = 0.5) -> list[str]:
-        """Requests answered again although their first answer had left more than `grace_s` before any kill: a reply
-        that was still on its way when the process died cannot have been kept."""
+    def paid_twice(self) -> list[str]:
+        """Requests answered again without need: no process was killed between the two answers, or the first one had
+        been kept by then. What was on its way in a kill cannot have been kept; more than two for each place among
+        those under way (one read, one waiting to be) are too many, and then those are named too."""
+        in_flight = int(self.settings.get("llm.max_in_flight", IN_FLIGHT))
         first: dict[str, float] = {}
+        lost: list[list[str]] = [[] for _ in self.kills]
         twice = []
         for moment, name in self.llm.sent:
-            if name in first and not any(0 <= kill - first[name] <= grace_s for kill in self.kills):
+            between = [i for i, (kill, _) in enumerate(self.kills) if name in first and first[name] <= kill < moment]
+            if name in first and (not between or any(name in self.kills[i][1] for i in between)):
                 twice.append(name)
+            elif between:
+                lost[between[0]].append(name)
             first[name] = moment
-        return twice
+        return twice + [name for names in lost if len(names) > 2 * in_flight for name in names]
 
     def servers_left(self) -> list[int]:
         """Processes of the embedded server of this home that are still there."""
