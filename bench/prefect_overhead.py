@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.annotate_shards import WINDOW, prepare
-from engine.core.config.sections_flows import FlowsSection
+from engine.core.config import FlowsSection
 from engine.core.schema import Code, Question, Rejected, Stage
 from flows.run import Run
 from flows.stages import annotate

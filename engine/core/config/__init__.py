@@ -5,8 +5,11 @@ from engine.core.config.sections import (
     AnnotateSection,
     AskSection,
     CollectSection,
+    CredentialsSection,
+    FlowsSection,
     HubSection,
     LlmSection,
+    ReviewSection,
     RoseSection,
     ScoreSection,
     Section,
@@ -14,8 +17,6 @@ from engine.core.config.sections import (
     SourceSection,
     WindowSection,
 )
-from engine.core.config.sections_flows import FlowsSection
-from engine.core.config.sections_review import CredentialsSection, ReviewSection
 
 __all__ = [
     "AnnotateSection",

@@ -20,8 +20,11 @@ from engine.core.config.sections import (
     AnnotateSection,
     AskSection,
     CollectSection,
+    CredentialsSection,
+    FlowsSection,
     HubSection,
     LlmSection,
+    ReviewSection,
     RoseSection,
     ScoreSection,
     Section,
@@ -29,8 +32,6 @@ from engine.core.config.sections import (
     SourceSection,
     WindowSection,
 )
-from engine.core.config.sections_flows import FlowsSection
-from engine.core.config.sections_review import CredentialsSection, ReviewSection
 from engine.core.errors import ConfigError
 
 FILE_NAME = "nest.toml"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from engine.core.config.sections import Section
+from engine.core.config.sections.base import Section
 
 
 class FlowsSection(Section):

@@ -6,7 +6,7 @@ from datetime import date
 
 from pydantic import Field
 
-from engine.core.config.sections import Section
+from engine.core.config.sections.base import Section
 
 
 class ReviewSection(Section):
