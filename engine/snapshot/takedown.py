@@ -22,8 +22,9 @@ from pydantic import AwareDatetime, Field
 from engine.core.errors import ConfigError
 from engine.core.schema import Record, canonical_json
 from engine.core.store import alone, locked, sha256_bytes, write_atomic
+from engine.snapshot.hub_cleaning import HubPurge
 from engine.snapshot.hub_client import hub
-from engine.snapshot.hub_purge import HubPurge, purge_repository, without
+from engine.snapshot.hub_purge import purge_repository, without
 from engine.snapshot.manifest import read_manifest
 from engine.snapshot.matches import Matches, Wish, folders, match
 from engine.snapshot.names import SUPERSEDED, repo_id
