@@ -17,7 +17,8 @@ from engine.core.store import Home
 from flows.report import publisher_counts, publisher_table
 from flows.run import run_for
 from flows.stages import collect
-from flows.stages.sources import check_sources, health
+from flows.stages.sources import check_sources
+from flows.status.sources import health_of
 
 NOW = datetime(2026, 3, 9, 12, tzinfo=UTC)
 HOSTS = ("harbour.example", "closed.example", "reserved.example", "slow.example", "gone.example")
@@ -111,8 +112,8 @@ def test_health_tells_states_and_gaps_of_the_harvest(tmp_path: Path) -> None:
     config = settings(
         "127.0.0.1:1", tmp_path, [{"name": "harbour"}, {"name": "ferry"}, {"name": "off", "paused": True}]
     )
-    home = Home(tmp_path)
-    empty = health(home, config.source, now=NOW)
+    store = tmp_path / "harvest"
+    empty = health_of(tmp_path, config.source, now=NOW)
     assert [one.state for one in empty.sources] == ["grey", "grey"]
     assert (empty.gaps, empty.last_round) == ((), None)
     moments = [NOW - timedelta(hours=h) for h in (60, 54, 30, 24, 6, 0)]
@@ -122,9 +123,9 @@ def test_health_tells_states_and_gaps_of_the_harvest(tmp_path: Path) -> None:
         )
         for at in moments
     ]
-    home.harvest.mkdir(parents=True)
-    (home.harvest / "rounds.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = health(home, config.source, now=NOW)
+    store.mkdir(parents=True)
+    (store / "rounds.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = health_of(tmp_path, config.source, now=NOW)
     assert [(one.source, one.state) for one in found.sources] == [("harbour", "green"), ("ferry", "red")]
     assert "source_unreachable" in found.sources[1].detail
     assert found.gaps == ((moments[1], moments[2]), (moments[3], moments[4]))

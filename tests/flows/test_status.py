@@ -14,10 +14,10 @@ from support.weeks import NOW, SOURCES, label, simulate
 
 from engine.core.config import load_config
 from engine.snapshot.verdicts import Verdict, append, file_of
-from flows.status_facts import open_takedowns
-from flows.status_gather import Status, gather, plain
-from flows.status_page import page
-from flows.status_screen import HEIGHT, WIDTH, lines, render
+from flows.status.facts import open_takedowns
+from flows.status.gather import Status, gather, plain
+from flows.status.page import page
+from flows.status.screen import HEIGHT, WIDTH, lines, render
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = (

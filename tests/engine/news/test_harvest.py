@@ -14,7 +14,8 @@ from engine.core.store import BlobStore
 from engine.core.windows import parse_window
 from engine.news.deps import NewsDeps
 from engine.news.find import find
-from engine.news.harvest import Harvested, gaps, harvest, health
+from engine.news.harvest import Harvested, harvest
+from engine.news.rounds import gaps, health
 from engine.web.client import WebClient
 
 HOST = "harbour.example"
