@@ -9,7 +9,6 @@ passed over.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,28 +22,16 @@ from engine.core.errors import NestError
 from engine.core.schema import Code, Link, Window, canonical_json
 from engine.core.store.files import disk_error
 from engine.news.deps import NewsDeps
+from engine.news.rounds import ROUNDS, SourceRound, hours_since_last, lines_of
 from engine.news.sources import SourceError, ready
 from engine.news.sources.base import outside
 from engine.web.errors import FetchError
 from engine.web.urls import url_key
 
-ROUNDS = "rounds.jsonl"
 #: A source is asked for this much of the past; older items were there before the harvest began.
 REACH_DAYS = 14
-#: A gap between two rounds that lets a busy feed turn over.
-GAP = timedelta(hours=12)
 #: Pictures of a new page that are fetched with it.
 PICTURES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRound:
-    """One source in one round: links it showed, new ones among them, and why it failed if it did."""
-
-    source: str
-    shown: int
-    new: int
-    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +58,6 @@ class HarvestReport:
         return [*told, f"{self.new} new links, {self.pages} pages kept, {self.pages_failed} could not be had{gap}"]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceHealth:
-    """State of a source: green, amber (below half its four-week median of new links a day), red (empty or failing in
-    its last two rounds), or grey (too little is known)."""
-
-    source: str
-    state: str
-    detail: str
-    last_new: datetime | None = None
-
-
 async def harvest(
     sources: Sequence[SourceSection],
     config: CollectSection,
@@ -99,7 +75,7 @@ async def harvest(
     window = Window(first=last_day - timedelta(days=REACH_DAYS), last=last_day)
     active = [row for row in sources if not row.paused]
     memory = Harvested(store)
-    gap = _gap(store, now)
+    gap = hours_since_last(store, now)
     results = await asyncio.gather(*(_ask(row, window, config, deps) for row in active))
     rounds: list[SourceRound] = []
     fresh: list[Link] = []
@@ -116,17 +92,8 @@ async def harvest(
         fresh += new
     pages, failed = await _keep_pages(fresh, deps) if fetch_pages else (0, 0)
     report = HarvestReport(now, tuple(rounds), pages, failed, gap)
-    _append(
-        store / ROUNDS,
-        [
-            canonical_json(
-                {
-                    "at": now.astimezone(UTC).isoformat(),
-                    "sources": [[item.source, item.shown, item.new, item.failure] for item in rounds],
-                }
-            )
-        ],
-    )
+    told = [[item.source, item.shown, item.new, item.failure] for item in rounds]
+    _append(store / ROUNDS, [canonical_json({"at": now.astimezone(UTC).isoformat(), "sources": told})])
     return report
 
 
@@ -199,62 +166,6 @@ class Harvested:
             day -= timedelta(days=day.weekday())
 
 
-def health(store: Path, sources: Iterable[str], *, now: datetime) -> list[SourceHealth]:
-    """How each source does, from the rounds of the last four weeks."""
-    rounds = [item for item in _rounds(store) if now - timedelta(days=28) <= item.at <= now]
-    found = []
-    for name in sources:
-        mine = [(item.at, entry) for item in rounds for entry in item.sources if entry.source == name]
-        last_new = max((at for at, entry in mine if entry.new), default=None)
-        if len(mine) < 2:
-            found.append(SourceHealth(name, "grey", "fewer than two rounds", last_new))
-            continue
-        if all(entry.shown == 0 for _, entry in mine[-2:]):
-            why = mine[-1][1].failure or "no links"
-            found.append(SourceHealth(name, "red", f"empty in the last two rounds ({why})", last_new))
-            continue
-        days: dict[date, int] = {}
-        for at, entry in mine:
-            days[at.date()] = days.get(at.date(), 0) + entry.new
-        counts = [days[day] for day in sorted(days)][:-1]
-        # the first day brings a feed's whole backlog and says nothing of a usual day
-        usual = sorted(counts[1:])
-        median = usual[len(usual) // 2] if len(usual) >= 3 else None
-        last_full = counts[-1] if counts else None
-        if median and last_full is not None and last_full * 2 < median:
-            found.append(SourceHealth(name, "amber", f"{last_full} new links a day, usually {median}", last_new))
-        else:
-            found.append(SourceHealth(name, "green", f"{mine[-1][1].shown} links shown", last_new))
-    return found
-
-
-def gaps(store: Path, *, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-    """Stretches without a round that are longer than `GAP`."""
-    times = [since, *(item.at for item in _rounds(store) if since <= item.at <= until), until]
-    return [(a, b) for a, b in itertools.pairwise(times) if b - a > GAP]
-
-
-def rounds_of(store: Path) -> list[datetime]:
-    """The moments of all rounds, in order."""
-    return sorted(item.at for item in _rounds(store))
-
-
-def _gap(store: Path, now: datetime) -> float | None:
-    last = max((item.at for item in _rounds(store)), default=None)
-    return None if last is None else round((now - last).total_seconds() / 3600, 2)
-
-
-def _rounds(store: Path) -> Iterator[HarvestReport]:
-    for line in _lines(store / ROUNDS):
-        try:
-            raw = json.loads(line)
-            yield HarvestReport(
-                datetime.fromisoformat(raw["at"]), tuple(SourceRound(*entry) for entry in raw["sources"])
-            )
-        except (ValueError, KeyError, TypeError):
-            continue
-
-
 def _file(store: Path, source: str, day: date) -> Path:
     year, week, _ = day.isocalendar()
     safe = re.sub(r"[^\w.\-]+", "_", source)
@@ -262,20 +173,12 @@ def _file(store: Path, source: str, day: date) -> Path:
 
 
 def _read(path: Path) -> Iterator[Link]:
-    for line in _lines(path):
+    for line in lines_of(path):
         try:
             yield Link.read(json.loads(line))
         except ValueError:
             # a line that a crash cut short; what it held is seen again in the next round
             continue
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as handle:
-            yield from handle
-    except FileNotFoundError:
-        return
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -161,6 +160,8 @@ def rehydrate(
     as_json: JsonOption = False,
 ) -> None:
     """Fetch the pictures of a snapshot that was published as addresses, and check each against its hash."""
+    import asyncio
+
     from engine.core.store import Home
     from engine.snapshot.rehydrate import rehydrate as fetch
     from engine.web.client import WebClient

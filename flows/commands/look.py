@@ -12,7 +12,7 @@ from flows.commands.common import ConfigOption, JsonOption, WindowOption, config
 
 if TYPE_CHECKING:
     from engine.core.config import Config
-    from engine.news.harvest import SourceHealth
+    from engine.news.rounds import SourceHealth
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +31,7 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """The whole home on one screen, with the next command; or one window in detail."""
-    from flows.status import show_status
+    from flows.status.show import show_status
 
     show_status(config, window, as_json=as_json, html=html, ask_hub=hub)
 
@@ -67,10 +67,9 @@ def sources(
     found = settings.source
     from datetime import UTC, datetime
 
-    from engine.core.store import Home
-    from flows.stages.sources import health
+    from flows.status.sources import health_of
 
-    heard = health(Home(settings.home), found, now=datetime.now(UTC))
+    heard = health_of(settings.home, found, now=datetime.now(UTC))
     states = {one.source: one for one in heard.sources}
     if as_json:
         print_json([{**s.model_dump(mode="json"), "harvest": _harvest_plain(states.get(s.name))} for s in found])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -189,6 +188,8 @@ def novelty(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a model which entities it knows, with the picture and without: novel and emerging for that model."""
+    import asyncio
+
     from flows.novelty import ask, place
 
     settings = config_of(config)

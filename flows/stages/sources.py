@@ -1,4 +1,4 @@
-"""The configured sources: trying them now, and how they have done in the harvest's rounds of the last weeks."""
+"""The configured sources, tried now: what each shows, and whether its pages may be fetched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from engine.core.store import Home
 
 if TYPE_CHECKING:
     from engine.news.deps import NewsDeps
-    from engine.news.harvest import SourceHealth
     from engine.web.client import WebClient
 
 DAYS_BACK = 28
@@ -44,20 +43,6 @@ class SourceState:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """How the sources have done over four weeks of harvest rounds.
-
-    One entry per active source: green; amber: below half its median of new links a day; red: empty or failing in its
-    last two rounds; grey: too little is known. Then the stretches without a round (from, until) that let a busy feed
-    turn over, and the last round.
-    """
-
-    sources: tuple[SourceHealth, ...]
-    gaps: tuple[tuple[datetime, datetime], ...]
-    last_round: datetime | None
-
-
 def rows_of(config: Config) -> list[SourceSection]:
     """The rows with the paths of archives as the configuration means them: relative to its file, wherever a process
     runs."""
@@ -67,20 +52,6 @@ def rows_of(config: Config) -> list[SourceSection]:
         else row
         for row in config.source
     ]
-
-
-def health(home: Home, sources: Sequence[SourceSection], *, now: datetime) -> Health:
-    """Read from the harvest's record; asks nobody. Without any round everything is grey and there are no gaps."""
-    from engine.news.harvest import gaps, health, rounds_of
-
-    names = [source.name for source in sources if not source.paused]
-    times = [moment for moment in rounds_of(home.harvest) if moment <= now]
-    since = max(min(times), now - timedelta(days=DAYS_BACK)) if times else now
-    return Health(
-        sources=tuple(health(home.harvest, names, now=now)),
-        gaps=tuple(gaps(home.harvest, since=since, until=now)) if times else (),
-        last_round=max(times, default=None),
-    )
 
 
 async def check_sources(config: Config, *, now: datetime | None = None) -> list[SourceState]:

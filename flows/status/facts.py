@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from flows.status_weeks import Week, read_json, read_lines, stage_folder
+from flows.status.weeks import Week, read_json, read_lines, stage_folder
 
 
 @dataclass(frozen=True, slots=True)

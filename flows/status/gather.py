@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from flows.status_facts import (
+from flows.status.facts import (
     Candidates,
     Cost,
     Score,
@@ -15,25 +15,13 @@ from flows.status_facts import (
     keys,
     open_takedowns,
     scores,
-    source_links,
 )
-from flows.status_weeks import MEDIAN_OF, Week, medians, read_weeks
+from flows.status.sources import Source, source_states
+from flows.status.weeks import Week, medians, read_weeks
 
 if TYPE_CHECKING:
     from engine.core.config import Config
     from engine.snapshot.verdicts import Reviewed
-
-#: A source that shows less than this share of what it usually does is amber.
-FEW = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A source's state (green, amber, red, grey, paused) and why."""
-
-    name: str
-    state: str
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +63,13 @@ class Status:
 
 def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False) -> Status:
     """Read the home. Only `ask_hub` goes over the network."""
-    from flows.status_next import hub_state, next_command, review_of
+    from flows.status.next import hub_state, next_command, review_of
 
     moment = (now or datetime.now(UTC)).replace(microsecond=0)
     weeks = read_weeks(config.home)
     week = weeks[-1] if weeks else None
     problems: list[str] = []
-    sources, gaps = _sources(config, weeks, now=moment)
+    sources, gaps = source_states(config, weeks, now=moment)
     review = review_of(config.home, week, problems)
     told = Status(
         home=str(config.home),
@@ -107,49 +95,6 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
         problems=problems,
     )
     return replace(told, next=next_command(told, config))
-
-
-def _sources(config: Config, weeks: list[Week], *, now: datetime) -> tuple[list[Source], int]:
-    """The harvest's rounds where there are some, and what each source showed for the latest window against its median:
-    the worse of the two. Then how many gaps between rounds let a busy feed turn over."""
-    from engine.core.store import Home
-
-    active = [source.name for source in config.source if not source.paused]
-    rounds: dict[str, Source] = {}
-    gaps = 0
-    if active and (Home(config.home).harvest / "rounds.jsonl").is_file():
-        from flows.stages.sources import health
-
-        heard = health(Home(config.home), config.source, now=now)
-        gaps = len(heard.gaps)
-        for one in heard.sources:
-            rounds[one.source] = Source(one.source, one.state, one.detail)
-    recent = [source_links(config.home, week, active) for week in weeks[-1 - MEDIAN_OF :] if not week.pilot]
-    found = []
-    for source in config.source:
-        if source.paused:
-            found.append(Source(source.name, "paused"))
-            continue
-        own = _by_links(source.name, recent)
-        by_rounds = rounds.get(source.name, Source(source.name, "grey", "no rounds"))
-        found.append(max(own, by_rounds, key=lambda one: ORDER.index(one.state)))
-    return found, gaps
-
-
-ORDER = ("paused", "grey", "green", "amber", "red")
-
-
-def _by_links(name: str, recent: list[dict[str, int]]) -> Source:
-    counts = [links[name] for links in recent if name in links]
-    if not counts:
-        return Source(name, "grey", "nothing collected yet")
-    last, before = counts[-1], sorted(counts[:-1])
-    usual = before[len(before) // 2] if before else None
-    if last == 0 and usual != 0:
-        return Source(name, "red", "no links this week" + (f", usually {usual}" if usual else ""))
-    if usual and last < FEW * usual:
-        return Source(name, "amber", f"{last} links this week, usually {usual}")
-    return Source(name, "green", f"{last} links this week")
 
 
 def plain(status: Status) -> dict[str, Any]:

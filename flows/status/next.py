@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.core.errors import NestError
-from flows.status_weeks import Week
+from flows.status.weeks import Week
 
 if TYPE_CHECKING:
     from engine.core.config import Config
     from engine.snapshot.verdicts import Reviewed
-    from flows.status_gather import HubState, Status
+    from flows.status.gather import HubState, Status
 
 
 def review_of(home: Path, week: Week | None, problems: list[str]) -> Reviewed | None:
@@ -30,7 +30,7 @@ def review_of(home: Path, week: Week | None, problems: list[str]) -> Reviewed | 
 
 def hub_state(config: Config, week: Week | None, *, ask: bool) -> HubState:
     """Whether the Hub holds the very bytes of the window's snapshot: by the push's own record, or by asking."""
-    from flows.status_gather import HubState
+    from flows.status.gather import HubState
 
     if not config.hub.repo:
         return HubState(note="no [hub] repo, nothing is published")
@@ -58,7 +58,7 @@ def _asked(folder: Path, repo: str) -> HubState:
     from engine.snapshot.hub_client import hub, patiently
     from engine.snapshot.hub_files import differences, read_remote
     from engine.snapshot.manifest import read_manifest
-    from flows.status_gather import HubState
+    from flows.status.gather import HubState
     from flows.wiring import hub_token
 
     manifest = read_manifest(folder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from flows.status_gather import Status
-from flows.status_screen import Line, lines
-from flows.status_weeks import COLUMNS
+from flows.status.gather import Status
+from flows.status.screen import Line, lines
+from flows.status.weeks import COLUMNS
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2126; --soft: #5a646e; --line: #d6dbe0; --ground: #fff; --panel: #f5f7f9;

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from flows.status_facts import Score
-from flows.status_gather import Status
-from flows.status_weeks import COLUMNS, STAGES
+from flows.status.facts import Score
+from flows.status.gather import Status
+from flows.status.weeks import COLUMNS, STAGES
 
 WIDTH, HEIGHT = 80, 24
 #: A count this share below its median is amber, and red.

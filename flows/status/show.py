@@ -31,13 +31,13 @@ def show_status(
 
         _show_one(run_for(config, window), as_json=as_json)
         return
-    from flows.status_gather import gather, plain
-    from flows.status_screen import lines, render, wants_colours
+    from flows.status.gather import gather, plain
+    from flows.status.screen import lines, render, wants_colours
 
     status = gather(config, ask_hub=ask_hub)
     if html is not None:
         from engine.core.store import write_atomic
-        from flows.status_page import page
+        from flows.status.page import page
 
         write_atomic(html, page(status).encode())
         console.say(f"wrote {html}")

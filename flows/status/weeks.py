@@ -117,10 +117,10 @@ def _week(home: Path, label: str) -> Week:
     if not snapshot:
         for path in sorted((home / "snapshots").glob(f"NEST_{label}.pilot*")):
             snapshot, pilot = read_json(path / "snapshot.json"), path.name.removeprefix(f"NEST_{label}")
-    done = {stage for stage in ("collect", "ask", "annotate", "push") if any(_manifests(window / stage))}
+    done = {stage for stage in ("collect", "ask", "annotate", "push") if _any_holds(window / stage, "manifest.json")}
     if snapshot:
         done.add("snapshot")
-    if any((home / "reports" / f"NEST_{label}{pilot}").glob("*/report.json")):
+    if _any_holds(home / "reports" / f"NEST_{label}{pilot}", "report.json"):
         done.add("score")
     steps = list(snapshot.get("funnel", ()))
     if not steps:
@@ -136,6 +136,21 @@ def _week(home: Path, label: str) -> Week:
         if not str(step.get("stage")).startswith("amend"):
             lost.update({str(code): int(count) for code, count in step.get("rejected", {}).items()})
     return Week(label, snapshot, counts, lost, frozenset(done), pilot)
+
+
+def _any_holds(folder: Path, name: str) -> bool:
+    """Whether a folder in this one holds a file of that name that is not empty; it is not opened."""
+    try:
+        return any(_size(entry / name) for entry in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _count(value: object) -> int | None:

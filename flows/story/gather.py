@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import ConfigError
-from flows.status_weeks import read_lines
+from flows.status.weeks import read_lines
 
 STAGES = ("collect", "ask", "annotate", "snapshot")
 #: Rows that are named at most where a word fits several.

@@ -12,7 +12,7 @@ class Section(BaseModel):
 
     NOT_IN_KEY: ClassVar[frozenset[str]] = frozenset()
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     def keyed(self) -> dict[str, Any]:
         """The part of the section that changes results, as plain JSON values."""
