@@ -98,6 +98,9 @@ def make_server(model, segment, info, port, host="127.0.0.1"):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # headers and body leave in one packet: Nagle's wait for an acknowledgement costs 40 ms otherwise
+        wbufsize = -1
+        disable_nagle_algorithm = True
 
         def reply(self, status, value):
             body = json.dumps(value).encode("utf-8")

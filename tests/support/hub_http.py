@@ -24,6 +24,9 @@ class Handler(Reads, LargeFiles, BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Any
+    # headers and body leave in one packet: Nagle's wait for an acknowledgement costs 40 ms otherwise
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing on stderr; the Hub keeps its own log."""
