@@ -70,6 +70,8 @@ class Findings(list[Finding]):
         self._counts: dict[tuple[str, Kind], int] = {}
 
     def note(self, file: str, kind: Kind, detail: str) -> None:
+        if Finding(file, kind, detail) in self:
+            return  # found on two ways
         count = self._counts.get((file, kind), 0) + 1
         self._counts[(file, kind)] = count
         if count <= self.LIMIT:

@@ -56,7 +56,8 @@ def verify(folder: Path, *, repo: str | None = None, rows: bool = True, workers:
     provenance_rows = DataFigures()
     for path in origin:
         _check_columns(path, folder, provenance_features(), provenance_rows, found, exact=True)
-    if manifest and (figures.rows != manifest.rows or provenance_rows.rows != manifest.rows):
+    whole = figures.whole and provenance_rows.whole
+    if whole and manifest and (figures.rows != manifest.rows or provenance_rows.rows != manifest.rows):
         detail = f"it says {manifest.rows} rows, the data has {figures.rows}, the provenance {provenance_rows.rows}"
         found.note(MANIFEST, Kind.ROWS, detail)
     _check_card(folder, figures, manifest, repo, found)
@@ -140,6 +141,7 @@ def _check_columns(
             schema, metadata = file.schema_arrow, file.metadata
     except (OSError, ValueError) as error:
         found.note(name, Kind.PARQUET_DAMAGED, f"cannot be read: {error}")
+        figures.whole = False
         return
     figures.rows += metadata.num_rows
     figures.files_bytes += path.stat().st_size
@@ -194,10 +196,10 @@ def _check_rows(
         found.note(PROVENANCE, Kind.PROVENANCE_MISSING, "there is none: rows say nothing of where they come from")
         return
     known: set[str] = set()
-    for path in origin:
-        check_provenance(path, path.relative_to(folder).as_posix(), seen, known, found)
-    for missing in sorted(seen.masks.keys() - known):
-        found.note(PROVENANCE, Kind.PROVENANCE_MISSING, f"the row {missing} has none")
+    told = [check_provenance(path, path.relative_to(folder).as_posix(), seen, known, found) for path in origin]
+    if all(told):
+        for missing in sorted(seen.masks.keys() - known):
+            found.note(PROVENANCE, Kind.PROVENANCE_MISSING, f"the row {missing} has none")
     if manifest and intact:
         pictures = len({digest for told in seen.pictures.values() for digest in told})
         if manifest.publish == "bytes" and pictures > manifest.images:

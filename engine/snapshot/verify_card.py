@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +32,16 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 @dataclass(slots=True)
 class DataFigures:
-    """What the data files really have: rows, bytes of the encoded columns, bytes of the files, columns."""
+    """What the data files really have: rows, bytes of the encoded columns, bytes of the files, columns.
+
+    Not `whole` where a file could not be read: then nothing is held against the counts.
+    """
 
     rows: int = 0
     data_bytes: int = 0
     files_bytes: int = 0
     features: Features | None = None
+    whole: bool = True
 
 
 def has_contact(text: str) -> bool:
@@ -55,6 +60,12 @@ def check_card(
         return
     if not configs:
         found.note(CARD, Kind.CARD_INVALID, "it declares no configs: nothing says which files make which split")
+    if figures.whole:
+        _check_figures(card, infos, text, figures, found)
+    _check_usage(text, manifest, repo, found)
+
+
+def _check_figures(card: Any, infos: Mapping[str, Any], text: str, figures: DataFigures, found: Findings) -> None:
     for name, info in infos.items():
         _check_info(name or "default", info, figures, found)
     told = getattr(card.data, "size_categories", None) or []
@@ -65,7 +76,6 @@ def check_card(
         count = int(re.sub(r"\D", "", match[1] or match[2]) or 0)
         if count != figures.rows:
             found.note(CARD, Kind.CARD_ROWS, f"its text says {count} samples, the data has {figures.rows}")
-    _check_usage(text, manifest, repo, found)
 
 
 def _check_info(name: str, info: Any, figures: DataFigures, found: Findings) -> None:

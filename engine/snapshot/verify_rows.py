@@ -32,13 +32,15 @@ AHEAD = 8
 @dataclass(slots=True)
 class Seen:
     """What the pass over the default config leaves behind: per id the published pictures' sha256 and sizes
-    (width, height) and the masks' digests, and the order of ids."""
+    (width, height) and the masks' digests, and the order of ids. `damaged` counts data files that could not be read to
+    their end: ids that are missing then are no fault of their own."""
 
     rows: int = 0
     pictures: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sizes: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     masks: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     last: str = ""
+    damaged: int = 0
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ def check_data(path: Path, name: str, seen: Seen, found: Findings, *, ordered: b
                 if len(waiting) > AHEAD:
                     _take(*waiting.popleft(), name=name, seen=seen, found=found, ordered=ordered)
         except (OSError, ValueError) as error:
+            seen.damaged += 1
             found.note(name, Kind.PARQUET_DAMAGED, f"cannot be read: {error}")
         while waiting:
             _take(*waiting.popleft(), name=name, seen=seen, found=found, ordered=ordered)
@@ -207,8 +210,8 @@ def _check_mask(item: dict[str, Any] | None, n: int, size: tuple[int, int], out:
     out.masks.append(mask_digest(mask))
 
 
-def check_provenance(path: Path, name: str, seen: Seen, known: set[str], found: Findings) -> None:
-    """Check one provenance file against the data; ids found are added to `known`."""
+def check_provenance(path: Path, name: str, seen: Seen, known: set[str], found: Findings) -> bool:
+    """Check one provenance file against the data; ids found are added to `known`. False if it is damaged."""
     try:
         for row in iterate(path, batch=64):
             told = str(row.get("id"))
@@ -216,11 +219,15 @@ def check_provenance(path: Path, name: str, seen: Seen, known: set[str], found: 
                 found.note(name, Kind.ID_TWICE, f"the id {told} comes twice")
             known.add(told)
             if told not in seen.masks:
+                if seen.damaged:
+                    continue  # its row may well be in what could not be read
                 found.note(name, Kind.PROVENANCE_EXTRA, f"the id {told} has no row in the data")
                 continue
             _check_origin(row, told, name, seen, found)
     except (OSError, ValueError) as error:
         found.note(name, Kind.PARQUET_DAMAGED, f"cannot be read: {error}")
+        return False
+    return True
 
 
 def _check_origin(row: dict[str, Any], told: str, name: str, seen: Seen, found: Findings) -> None:

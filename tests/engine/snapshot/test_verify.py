@@ -97,6 +97,16 @@ def test_a_cut_file_is_found(copy: Path, cut: int) -> None:
         path.write_bytes(whole)
 
 
+@pytest.mark.parametrize("table", ["data", "provenance"])
+def test_a_damaged_table_is_named_and_its_consequences_are_not(copy: Path, table: str) -> None:
+    (path,) = (copy / table).glob("*.parquet")
+    path.write_bytes(path.read_bytes()[:-1])
+    found = verify(copy)
+    assert kinds(found) == {Kind.FILE_CHANGED, Kind.PARQUET_DAMAGED}
+    assert {item.file for item in found} == {f"{table}/{path.name}"}
+    assert len(found) == 2
+
+
 def test_missing_and_extra_files(copy: Path) -> None:
     (copy / "data" / "notes.txt").write_text("x")
     (copy / "README.md").unlink()
