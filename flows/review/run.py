@@ -5,12 +5,14 @@ from __future__ import annotations
 import getpass
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from engine.core.config import Config
-from engine.core.errors import ConfigError, TerminalError
+from engine.core.errors import ConfigError, RefusedError, TerminalError
 from engine.core.schema import SnapshotManifest
 from engine.core.store import Home, locked
+from engine.snapshot.plain_text import odd_character
 from engine.snapshot.verdicts import Reviewed, all_of, append, file_of, read, summarise
 
 DEFAULT_NAME = "reviewer"
@@ -52,7 +54,15 @@ def serve(
     if not drawn.random:
         raise ConfigError(f"{manifest.name} has no rows: there is nothing to look at")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path.with_name(f".{path.name}.lock")), tempfile.TemporaryDirectory(prefix="nest-review-") as work:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock")))
+        except RefusedError as error:
+            raise RefusedError(
+                f"{reviewer} has a review of {manifest.name} open already ({error}): end that one (q on its page), or "
+                "review under another name with --reviewer NAME"
+            ) from error
+        work = stack.enter_context(tempfile.TemporaryDirectory(prefix="nest-review-"))
         rows = prepare(folder, manifest, drawn, blobs=home.blobs, into=Path(work))
         session = Session(manifest, rows, path, reviewer)
         try:
@@ -91,6 +101,12 @@ def take_in(home: Path, manifest: SnapshotManifest, source: Path) -> tuple[int, 
     foreign = sorted({verdict.snapshot for verdict in verdicts} - {manifest.name})
     if foreign:
         raise ConfigError(f"{source} is about {', '.join(foreign)}, not about {manifest.name}")
+    for verdict in verdicts:
+        if odd := odd_character(verdict.answer or ""):
+            raise ConfigError(
+                f"{source}, row {verdict.sample_id}: the answer {verdict.answer!r} holds {odd}, which cannot be seen "
+                "and would be published: take it out of the file"
+            )
     new = 0
     for name in dict.fromkeys(verdict.reviewer for verdict in verdicts):
         path = file_of(home, manifest.name, name)

@@ -18,7 +18,7 @@ from engine.snapshot.manifest import read_manifest
 from engine.snapshot.reviewed import draw
 from engine.snapshot.verdicts import file_of, read, standing
 from flows.review.rows import prepare
-from flows.review.run import found, serve
+from flows.review.run import found, serve, take_in
 from flows.review.server import ReviewServer
 from flows.review.session import Session
 
@@ -201,9 +201,28 @@ def test_addresses_only_a_taken_port_and_two_at_once(tmp_path: Path) -> None:
 
     path = file_of(tmp_path, NAME, "ada")
     path.parent.mkdir(parents=True)
-    with locked(path.with_name(f".{path.name}.lock")), pytest.raises(RefusedError):
+    with (
+        locked(path.with_name(f".{path.name}.lock")),
+        pytest.raises(RefusedError, match=r"ada has a review of .* --reviewer NAME"),
+    ):
         serve(home, folder, manifest, Config(home=tmp_path), reviewer="ada", ready=never)
     taken = ReviewServer(Session(manifest, here, path, "ada"))
     with pytest.raises(ConfigError, match="--port"):
         serve(home, folder, manifest, Config(home=tmp_path), reviewer="ada", port=taken.server_port, ready=never)
     taken.server_close()
+
+
+def test_an_answer_that_cannot_be_seen_is_not_taken_in(tmp_path: Path) -> None:
+    """It would stand in the way of every later correction from the review."""
+    manifest = snapshot(tmp_path / "snapshots" / NAME, 3)
+    told = {"snapshot": NAME, "revision": "r1", "digest": manifest.digest, "rows": 3, "stratum": "random"}
+    judged = [{"verdict": "right"}, {"verdict": "wrong_answer", "answer": "Grace\u202eHopper"}]
+    theirs = tmp_path / "bea.jsonl"
+    lines = [{**told, **one, "sample_id": f"{n}", "reviewer": "bea"} for n, one in enumerate(judged)]
+    theirs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(ConfigError, match=r"row 1: .*U\+202E"):
+        take_in(tmp_path, manifest, theirs)
+    assert not file_of(tmp_path, NAME, "bea").exists()
+    lines[1]["answer"] = "Grace Hopper"
+    theirs.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert take_in(tmp_path, manifest, theirs) == (2, ["bea"])
