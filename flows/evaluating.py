@@ -27,36 +27,46 @@ SEEING = ("seg-zero", "llmseg")
 TAKES_ANYTHING = ("files", "remote")
 
 
+def retrieves(name: str) -> bool:
+    """Whether a segmenter may search: ROSE and its ablations, and plugins, whose needs nobody knows."""
+    from inference.rose.ablation import VARIANTS
+
+    return name.split(":")[0] in VARIANTS or _plugin(name) is not None
+
+
 @asynccontextmanager
 async def inference_deps(config: Config, home: Home, run: Run | None, *, name: str) -> AsyncIterator[InferenceDeps]:
     """What the segmenter `name` may use: the searches of `[rose] search`, chat models, the weights' folder."""
     from engine.llm.ledger import Ledger
-    from inference.rose.ablation import VARIANTS
     from inference.segmenters.deps import InferenceDeps
-    from inference.segmenters.registry import BUILT_IN
 
-    heads = name.split(":")
-    # what a plugin needs is not known before it is made: it gets everything that is there
-    plugin = (
-        next((head for head in heads[:2] if head not in BUILT_IN), None) if heads[0] not in TAKES_ANYTHING else None
-    )
-    retrieves = heads[0] in VARIANTS or plugin is not None
+    heads, plugin = name.split(":"), _plugin(name)
+    searching = retrieves(name)
     ledger = Ledger.of(config.llm, home.root / "ledger")
     async with AsyncExitStack() as stack:
-        search = await searches(config, home, run, stack, ledger=ledger) if retrieves else None
-        chat = await _chat(config, config.llm, home, stack, ledger) if retrieves else None
+        search = await searches(config, home, run, stack, ledger=ledger) if searching else None
+        chat = await _chat(config, config.llm, home, stack, ledger) if searching else None
         own = next((head for head in heads if head in SEEING), plugin)
         yield InferenceDeps(
             search=search.search if search else None,
             image_entities=search.entities if search else None,
             chat=chat,
             seeing_chat=chat if config.llm.sees_images else None,
-            text_embedder=await _embedder(config, home, stack, ledger) if retrieves else None,
+            text_embedder=await _embedder(config, home, stack, ledger) if searching else None,
             search_chat=await _named(config, "search-chat", home, stack, ledger) if "search-chat" in heads else None,
             vision_chat=await _named(config, own, home, stack, ledger) if own else None,
             weights_dir=weights_of(config, home),
             records=home.cache("segmenters"),
         )
+
+
+def _plugin(name: str) -> str | None:
+    """What of a name is no built-in segmenter. What a plugin needs is not known before it is made: it gets everything
+    that is there."""
+    from inference.segmenters.registry import BUILT_IN
+
+    heads = name.split(":")
+    return None if heads[0] in TAKES_ANYTHING else next((head for head in heads[:2] if head not in BUILT_IN), None)
 
 
 async def _named(config: Config, name: str, home: Home, stack: AsyncExitStack, ledger: Ledger) -> ChatModel | None:

@@ -23,7 +23,7 @@ from prefect.runtime import deployment, flow_run
 
 from flows import log
 from flows.annotate import annotate_here, annotate_there
-from flows.doctor import refuse_unfit
+from flows.doctor.examine import refuse_unfit
 from flows.notify import ping
 from flows.run import Run, open_run
 from flows.schedule import run_name, scheduled_window

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,15 +167,20 @@ def _versions(config: AnnotateSection, weights_dir: Path, embedder: str) -> dict
             "opencv": cv2.__version__,
         }
     if config.detector != "portable" or config.mask_model != "portable" or embedder == "clip":
-        found["weights"] = _weights(config, weights_dir, embedder)
+        found["weights"], lacking = _weights(config, weights_dir, embedder)
+        if lacking:
+            raise ConfigError("; ".join(lacking))
     return found
 
 
-def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> dict[str, str]:
-    """What names the real models' weights: a pinned place on the Hub as it is, else the sha256 of what lies there.
+def lacking_weights(config: AnnotateSection, *, weights_dir: Path) -> list[str]:
+    """What of the config's models is not there, each with what to put where; nothing is fetched."""
+    return _weights(config, weights_dir, embedder_name(config))[1]
 
-    Nothing is fetched. Raises `ConfigError` that says what to put where.
-    """
+
+def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> tuple[dict[str, str], list[str]]:
+    """What names the real models' weights: a pinned place on the Hub as it is, else the sha256 of what lies there.
+    Then, in words, all that is not there at once."""
     from segmentation import weights
 
     def file(spec: str, setting: str, variant: str) -> str:
@@ -190,19 +196,26 @@ def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> dict[
         path = weights.resolve_folder(spec, weights_dir=weights_dir, setting=setting)
         return weights.folder_digest(path, weights_dir=weights_dir)
 
-    found: dict[str, str] = {}
+    wanted: dict[str, Callable[[], str]] = {}
     if config.detector == "groundingdino":
-        found["detector"] = file(config.detector_weights, "detector_weights", config.detector_config)
-        found["text_encoder"] = folder(config.text_encoder, "text_encoder")
+        wanted["detector"] = partial(file, config.detector_weights, "detector_weights", config.detector_config)
+        wanted["text_encoder"] = partial(folder, config.text_encoder, "text_encoder")
     elif config.detector == "hf-groundingdino" and config.detector_weights:
-        found["detector"] = folder(config.detector_weights, "detector_weights")
+        wanted["detector"] = partial(folder, config.detector_weights, "detector_weights")
     if config.mask_model == "sam":
-        found["mask_model"] = file(config.mask_weights, "mask_weights", config.mask_config)
+        wanted["mask_model"] = partial(file, config.mask_weights, "mask_weights", config.mask_config)
     elif config.mask_model.startswith("hf-") and config.mask_weights:
-        found["mask_model"] = folder(config.mask_weights, "mask_weights")
+        wanted["mask_model"] = partial(folder, config.mask_weights, "mask_weights")
     if embedder == "clip" and config.embedder_weights:
-        found["embedder"] = folder(config.embedder_weights, "embedder_weights")
-    return found
+        wanted["embedder"] = partial(folder, config.embedder_weights, "embedder_weights")
+    found: dict[str, str] = {}
+    lacking: list[str] = []
+    for part, digest in wanted.items():
+        try:
+            found[part] = digest()
+        except ConfigError as error:
+            lacking.append(str(error))
+    return found, lacking
 
 
 _shared: list[Any] = []

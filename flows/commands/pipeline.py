@@ -127,7 +127,7 @@ def run_flow(run: Run, *, config: Path | None, overrides: dict[str, Any]) -> Non
 
     Whatever ends the flow is raised here as itself.
     """
-    from flows.doctor import refuse_unfit
+    from flows.doctor.examine import refuse_unfit
     from flows.embedded.start import prefect
 
     refuse_unfit(run)

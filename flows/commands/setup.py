@@ -72,7 +72,7 @@ def init(
 
 def show_config(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print the configuration as it is after file, environment and defaults; sources that cannot be are refused."""
-    from flows.doctor import wrong_sources
+    from flows.doctor.sources import wrong_sources
 
     settings = config_of(config)
     values = settings.model_dump(mode="json")
@@ -90,7 +90,7 @@ def show_config(config: ConfigOption = None, as_json: JsonOption = False) -> Non
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Check packages, config, keys, endpoint, weights, disk and server; each finding with its mend."""
-    from flows.doctor import examine
+    from flows.doctor.examine import examine
 
     findings = examine(config)
     if as_json:

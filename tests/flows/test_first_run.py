@@ -16,7 +16,7 @@ import pytest
 from support.llm_server import LlmServer
 
 from engine.core.config import Config, load_config
-from flows import doctor_keys
+from flows.doctor import keys as doctor_keys
 from flows.first import with_sources
 from flows.sample.articles import SITES
 from flows.sample.config import LABEL

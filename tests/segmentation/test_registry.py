@@ -12,7 +12,14 @@ from engine.core.config.sections import AnnotateSection
 from engine.core.errors import ConfigError
 from engine.core.schema import canonical_json
 from segmentation.embedders.portable import PortableEmbedder
-from segmentation.registry import annotator_key, embedder_name, make_detector, make_embedder, make_mask_model
+from segmentation.registry import (
+    annotator_key,
+    embedder_name,
+    lacking_weights,
+    make_detector,
+    make_embedder,
+    make_mask_model,
+)
 
 PORTABLE = AnnotateSection(detector="portable", mask_model="portable")
 
@@ -64,9 +71,17 @@ def test_the_key_follows_what_changes_results(tmp_path: Path) -> None:
     assert moved == first  # the place of the folder is not in the key, its contents are
 
 
-def test_absent_weights_stop_a_run_before_it_begins(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="groundingdino_swint_ogc"):
-        annotator_key(AnnotateSection(), weights_dir=tmp_path)
+def test_absent_weights_stop_a_run_before_it_begins_and_all_are_named_at_once(tmp_path: Path) -> None:
+    config = AnnotateSection()
+    wanted = ("groundingdino_swint_ogc.pth", "bert-base-uncased", "sam_vit_h_4b8939.pth")
+    with pytest.raises(ConfigError) as caught:
+        annotator_key(config, weights_dir=tmp_path)
+    assert all(name in str(caught.value) for name in wanted)
+    told = lacking_weights(config, weights_dir=tmp_path)
+    assert [name in words for name, words in zip(wanted, told, strict=True)] == [True] * 3
+    (tmp_path / "bert-base-uncased").mkdir()
+    (tmp_path / "bert-base-uncased" / "config.json").write_text("{}", encoding="utf-8")
+    assert len(lacking_weights(config, weights_dir=tmp_path)) == 2
 
 
 @given(st.floats(0, 1))

@@ -33,6 +33,8 @@ PROVIDERS: Mapping[str, str] = {
     "wikipedia": "nothing but an agent string with a contact",
 }
 BRAVE_KEY, GOOGLE_KEY = "BRAVE_API_KEY", "GOOGLE_API_KEY"
+#: The variables of the environment that providers read their keys from.
+KEYS = (BRAVE_KEY, GOOGLE_KEY)
 
 
 #: A service's name and kind to what pays for its calls.
@@ -47,6 +49,17 @@ def known_provider(name: str) -> str:
         hint = f", did you mean '{near[0]}'?" if near else f"; known are {', '.join(PROVIDERS)}"
         raise ConfigError(f"there is no search provider '{name}'{hint}")
     return name
+
+
+def require(name: str, section: RoseSection, secrets: Mapping[str, str]) -> None:
+    """Raises `ConfigError` where a provider is unknown, or lacks its key, its address or its engine's id."""
+    known_provider(name)
+    if name == "searxng" and not section.searxng_url:
+        raise ConfigError("the search provider 'searxng' needs its address: set [rose] searxng_url")
+    if name == "google" and not section.google_engine:
+        raise ConfigError("the search provider 'google' needs a search engine's id: set [rose] google_engine")
+    if name in ("brave", "google"):
+        _secret(secrets, BRAVE_KEY if name == "brave" else GOOGLE_KEY, name)
 
 
 class _Closing(Protocol):
@@ -140,18 +153,15 @@ class SearchSet:
     ) -> Search:
         if fetcher is None or read is None:
             raise ConfigError(f"the search provider '{name}' reads pages and this run has no client for them")
+        require(name, section, secrets)
         made: SearxNg | Brave | GoogleSearch | Wikimedia
         if name == "searxng":
-            if not section.searxng_url:
-                raise ConfigError("the search provider 'searxng' needs its address: set [rose] searxng_url")
             made = SearxNg(section.searxng_url, fetcher=fetcher, read=read)
         elif name == "brave":
-            made = self._metered(Brave(_secret(secrets, BRAVE_KEY, name), fetcher=fetcher, read=read))
+            made = self._metered(Brave(secrets[BRAVE_KEY], fetcher=fetcher, read=read))
         elif name == "google":
-            if not section.google_engine:
-                raise ConfigError("the search provider 'google' needs a search engine's id: set [rose] google_engine")
-            key = _secret(secrets, GOOGLE_KEY, name)
-            made = self._metered(GoogleSearch(key, section.google_engine, fetcher=fetcher, read=read))
+            google = GoogleSearch(secrets[GOOGLE_KEY], section.google_engine, fetcher=fetcher, read=read)
+            made = self._metered(google)
         else:
             made = Wikimedia(fetcher=fetcher, agent=agent)
         self._open.append(made)

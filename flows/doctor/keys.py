@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.core.config import Config
-from flows.doctor import Finding
+from flows.doctor.finding import Finding
 
 TIMEOUT_S = 8.0
 #: Below so many dollars a whole week may not get through.
