@@ -145,10 +145,13 @@ def run_flow(run: Run, *, config: Path | None, overrides: dict[str, Any]) -> Non
         )
 
 
-def _tell_plan(run: Run, *, as_json: bool) -> None:
+def _tell_plan(run: Run, *, upto: str = "", as_json: bool) -> None:
+    """What is done and what is to do, and what the questions would cost; `upto` leaves out what comes after a stage."""
     from flows.plan import states
 
     found = states(run)
+    if upto:
+        found = found[: [state.stage for state in found].index(upto) + 1]
     if as_json:
         print_json([{"stage": s.stage, "finished": s.finished, "wanted": s.wanted, "kept": s.kept} for s in found])
         return
@@ -157,7 +160,7 @@ def _tell_plan(run: Run, *, as_json: bool) -> None:
     for state in found:
         word = "done" if state.finished else ("to do" if state.wanted else "not wanted")
         console.say(f"  {state.stage:<10} {word}" + (f"  ({state.kept} kept)" if state.finished and state.kept else ""))
-    for one in estimates(run):
+    for one in estimates(run) if upto != "collect" else ():
         money = "price unknown" if one.usd is None else f"about {one.usd:.2f} US dollars, at most {one.usd_most:.2f}"
         console.say(
             f"  ask would send {one.requests} requests ({one.answered} are paid already): "
@@ -174,6 +177,7 @@ def _stage_command(name: str) -> Any:
         max_tokens: TokensOption = None,
         batch: BatchOption = False,
         revise: ReviseOption = False,
+        dry_run: DryRunOption = False,
         as_json: JsonOption = False,
     ) -> None:
         import importlib
@@ -183,6 +187,9 @@ def _stage_command(name: str) -> Any:
 
         overrides = _overrides(limit, max_usd, max_tokens, batch=batch)
         run = open_run(window, config_path=config, overrides=overrides, revise=revise)
+        if dry_run:
+            _tell_plan(run, upto=name, as_json=as_json)
+            return
         if name == "snapshot":
             importlib.import_module("flows.stages.annotate").do(run)
         result = importlib.import_module(f"flows.stages.{name}").do(run)

@@ -1,5 +1,6 @@
 """Killed at any moment, a run goes on: the snapshot is the same to the byte, and no reply is paid twice."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,11 @@ def test_only_what_a_setting_touches_runs_again(undisturbed: Week, tmp_path: Pat
         assert "ask        done" in told
         assert "annotate   to do" in told
         before = week.llm.begun
+        planned = week.nest("annotate", "--window", WINDOW, "--dry-run")
+        assert [line.split()[0] for line in planned.stderr.splitlines()][:3] == ["collect", "ask", "annotate"]
+        assert "snapshot" not in planned.stderr
+        told = json.loads(week.nest("ask", "--window", WINDOW, "--dry-run", "--json").stdout)
+        assert [(state["stage"], state["finished"]) for state in told] == [("collect", True), ("ask", True)]
         refused = week.nest("snapshot", "--window", WINDOW, code=4)
         assert "--revise" in refused.stderr
         week.nest("snapshot", "--window", WINDOW, "--revise")
