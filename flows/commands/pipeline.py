@@ -215,15 +215,17 @@ def harvest(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     import asyncio
     from dataclasses import asdict
 
-    from flows.stages.harvest import round_over
+    from flows.stages.harvest import require_an_answer, round_over
 
     report = asyncio.run(round_over(config_of(config)))
     if as_json:
         print_json(asdict(report))
-        return
-    for line in report.lines():
-        console.say(line)
-    next_step("nest status")
+    else:
+        for line in report.lines():
+            console.say(line)
+    require_an_answer(report)
+    if not as_json:
+        next_step("nest status")
 
 
 def backfill(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.core.config import Config
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, TransientError
 from engine.core.store import Home
 from flows.stages.sources import rows_of
 
@@ -24,4 +24,15 @@ async def round_over(config: Config, *, now: datetime | None = None) -> Any:
         deps = NewsDeps(fetcher=client, blobs=home.blobs)
         return await harvest(
             rows_of(config), config.collect, deps=deps, store=home.harvest, now=now or datetime.now(UTC)
+        )
+
+
+def require_an_answer(report: Any) -> None:
+    """Raise `TransientError` where every source that was asked failed: nothing was remembered, and a schedule whose
+    runs end well all the same would hide it until the feeds have forgotten."""
+    failed = [f"{item.source} ({item.failure})" for item in report.sources if item.failure]
+    if failed and len(failed) == len(report.sources):
+        raise TransientError(
+            f"no source could be asked: {', '.join(failed)}. Look at the network, and run the same command again; "
+            "'nest sources check' asks each and says what is wrong"
         )
