@@ -7,7 +7,6 @@ A window's own news is what ROSE searches by default; a foreign benchmark has no
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -235,7 +234,7 @@ def read_report(where: Path | None) -> ScoreReport | None:
     """The report in a folder, None if there is none."""
     if where is None or not (where / "report.json").is_file():
         return None
-    return ScoreReport.read(json.loads((where / "report.json").read_text(encoding="utf-8")))
+    return ScoreReport.read_json((where / "report.json").read_bytes())
 
 
 def stored_report(task: Task) -> Path | None:

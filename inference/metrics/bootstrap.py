@@ -26,6 +26,8 @@ SMALL_PRODUCT = 1_000_000
 #: Resamples that are multiplied at a time.
 BLOCK = 250
 _normal = NormalDist()
+#: Sums by group of a figure's top and bottom.
+Folded = tuple[Reals, Reals]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,13 @@ class Resampler:
         found = np.bincount(self.group[sample], weights=values, minlength=self.groups)
         return found.astype(np.float64)
 
-    def estimates(self, asked: Sequence[tuple[Ints, Reals, Reals]], *, intervals: bool = True) -> list[Estimate]:
-        """sum(top) / sum(bottom) of each (sample, top, bottom), with its interval if asked for; None for 0/0, no
+    def folded(self, sample: Ints, top: Reals, bottom: Reals) -> Folded:
+        """Both columns' sums by group: all that a figure and its interval need of them."""
+        return self.fold(sample, top), self.fold(sample, bottom)
+
+    def estimates(self, folded: Sequence[Folded], *, intervals: bool = True) -> list[Estimate]:
+        """sum(top) / sum(bottom) of each pair of folded columns, with its interval if asked for; None for 0/0, no
         interval for fewer than two groups. All are resampled in one product."""
-        folded = [(self.fold(sample, top), self.fold(sample, bottom)) for sample, top, bottom in asked]
         if not folded:
             return []
         if not intervals:
@@ -86,7 +91,7 @@ class Resampler:
 
     def estimate(self, sample: Ints, top: Reals, bottom: Reals) -> Estimate:
         """One figure, see `estimates`."""
-        return self.estimates([(sample, top, bottom)])[0]
+        return self.estimates([self.folded(sample, top, bottom)])[0]
 
     def difference(
         self, sample: Ints, first: tuple[Reals, Reals], second: tuple[Reals, Reals]

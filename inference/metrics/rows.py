@@ -14,11 +14,11 @@ from typing import Literal
 import numpy as np
 
 import inference.metrics.builtin  # noqa: F401  (registers the metrics)
-from engine.core.schema import Comparison, Convention, Estimate, ScoreRow
-from inference.metrics.bootstrap import Resampler
+from engine.core.schema import Comparison, Convention, ScoreRow
+from inference.metrics.bootstrap import Folded, Resampler
 from inference.metrics.conventions import CONVENTIONS
 from inference.metrics.registry import METRICS, sums
-from inference.metrics.units import FAILURES, SCORED, STATUS, Flags, Reals, Units
+from inference.metrics.units import FAILURES, SCORED, STATUS, Flags, Units
 
 SIZES = ((0.0, "no target"), (0.02, "small (up to 2 %)"), (0.1, "medium (2 to 10 %)"), (1.0, "large (over 10 %)"))
 COMPARED = ("giou", "ciou")
@@ -36,14 +36,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Pairs that make a row, and the figures asked of them: by name the columns of sums, for the row and counted
-    strictly."""
+    """A row without its figures, and what these are ratios of: by name the sums by group, for the row and counted
+    strictly. The columns themselves are not kept: there are many parts, and each is as long as its data."""
 
-    split: str
-    part: str
-    units: Units
-    figures: dict[str, tuple[Reals, Reals]]
-    strict: dict[str, tuple[Reals, Reals]]
+    row: ScoreRow
+    figures: dict[str, Folded]
+    strict: dict[str, Folded]
 
 
 def rows_of(
@@ -55,12 +53,17 @@ def rows_of(
     """
     if not len(one.units):
         return
-    found = [_part(split, part, one.units.select(flags), convention) for split, part, flags in _flags(one.units, parts)]
-    asked = [(part.units.sample, *sums) for part in found for sums in (*part.figures.values(), *part.strict.values())]
+    found = []
+    for split, name, flags in _flags(one.units, parts):
+        units = one.units.select(flags)
+        found.append(_part(_row(one, split, name, units), units, convention, resampler))
+    asked = [sums for part in found for sums in (*part.figures.values(), *part.strict.values())]
     estimates = iter(resampler.estimates(asked, intervals=one.kind == "segmenter"))
     for part in found:
         figures = {name: next(estimates) for name in part.figures}
-        yield _row(one, part, figures, {name: next(estimates) for name in part.strict})
+        yield part.row.model_copy(
+            update={"figures": figures, "strict": {name: next(estimates) for name in part.strict}}
+        )
 
 
 def _flags(units: Units, parts: Mapping[str, Mapping[str, Flags]]) -> Iterator[tuple[str, str, Flags]]:
@@ -75,25 +78,25 @@ def _flags(units: Units, parts: Mapping[str, Mapping[str, Flags]]) -> Iterator[t
             yield "size", name, bucket == place
 
 
-def _part(split: str, part: str, units: Units, convention: Convention) -> _Part:
-    figures = _figures(units, convention, everything=True)
+def _part(row: ScoreRow, units: Units, convention: Convention, resampler: Resampler) -> _Part:
+    figures = _figures(units, convention, resampler, everything=True)
     for other in CONVENTIONS:
         if other != convention:
-            found = _figures(units, other, everything=False)
+            found = _figures(units, other, resampler, everything=False)
             figures.update({f"{other}:{name}": value for name, value in found.items()})
     lost = bool((units.status != SCORED).any())
-    return _Part(split, part, units, figures, _figures(units.strict(), convention, everything=False) if lost else {})
+    strict = _figures(units.strict(), convention, resampler, everything=False) if lost else {}
+    return _Part(row, figures, strict)
 
 
-def _row(one: Scored, part: _Part, figures: dict[str, Estimate], strict: dict[str, Estimate]) -> ScoreRow:
-    units = part.units
+def _row(one: Scored, split: str, part: str, units: Units) -> ScoreRow:
     failed, missing = (units.status == STATUS.index(name) for name in ("failed", "missing"))
     return ScoreRow(
         segmenter=one.name,
         kind=one.kind,
         truth=one.truth,
-        split=part.split,
-        part=part.part,
+        split=split,
+        part=part,
         samples=len(np.unique(units.sample)),
         units=len(units),
         scored=int(np.count_nonzero(units.status == SCORED)),
@@ -103,22 +106,25 @@ def _row(one: Scored, part: _Part, figures: dict[str, Estimate], strict: dict[st
             FAILURES[kind]: int(np.count_nonzero(units.failure == kind))
             for kind in sorted(set(units.failure[failed].tolist()))
         },
-        figures=figures,
-        strict=strict,
     )
 
 
-def _figures(units: Units, convention: Convention, *, everything: bool) -> dict[str, tuple[Reals, Reals]]:
+def _figures(units: Units, convention: Convention, resampler: Resampler, *, everything: bool) -> dict[str, Folded]:
     effective = CONVENTIONS[convention](units)
-    columns = {name: sums(found, effective) for name, found in METRICS.items() if everything or found.headline}
-    # a metric that has nothing to count in this data is left out, but for the headline ones
-    return {name: pair for name, pair in columns.items() if pair[1].any() or METRICS[name].headline}
+    folded = {}
+    for name, found in METRICS.items():
+        if not (everything or found.headline):
+            continue
+        top, bottom = sums(found, effective)
+        # a metric that has nothing to count in this data is left out, but for the headline ones
+        if bottom.any() or found.headline:
+            folded[name] = resampler.folded(units.sample, top, bottom)
+    return folded
 
 
 def comparisons(scored: Sequence[Scored], convention: Convention, resampler: Resampler) -> Iterator[Comparison]:
-    segmenters = [one for one in scored if one.kind == "segmenter"]
     # the later one minus the earlier, so that a base named first is what the gain is over
-    for second, first in combinations(segmenters, 2):
+    for second, first in combinations(scored, 2):
         if first.truth != second.truth:
             continue
         both = (first.units.status == SCORED) & (second.units.status == SCORED)

@@ -10,6 +10,7 @@ import numpy as np
 from engine.core.schema import (
     AnswerScores,
     Convention,
+    PackedTexts,
     SampleText,
     ScoreReport,
     ScoreRow,
@@ -48,9 +49,13 @@ def summarise(
     resampler = Resampler.of(cluster, seed=seed, resamples=resamples)
     names = [joiner.name for joiner in walk.joiners]
     answers = {name: _answers(name, walk, judged.get(name)) for name in names}
-    scored = list(_columns(walk, answers))
     parts = dict(walk.samples.parts())
-    rows = [row for one in scored for row in rows_of(one, parts, convention, resampler)]
+    rows: list[ScoreRow] = []
+    scored: list[Scored] = []
+    for one in _columns(walk, answers):
+        rows += rows_of(one, parts, convention, resampler)
+        if one.kind == "segmenter":
+            scored.append(one)
     model = novelty_model or _only_novelty(parts)
     info = tuple(
         SegmenterInfo(
@@ -80,8 +85,8 @@ def summarise(
         segmenters=info,
         rows=tuple(rows),
         comparisons=tuple(comparisons(scored, convention, resampler)),
-        samples=tuple(_samples(walk, cluster)),
-        units=tuple(_unit_scores(one, convention) for one in scored if one.kind == "segmenter"),
+        samples=PackedTexts(_samples(walk, cluster)),
+        units=tuple(_unit_scores(one, convention) for one in scored),
         answers=tuple(_answer_scores(name, walk, found) for name, found in answers.items() if walk.answers[name].given),
         notes=(*benchmark.notes, *notes),
         warnings=tuple(_warnings(rows, walk.truth_name)),
@@ -90,14 +95,11 @@ def summarise(
 
 
 def _samples(walk: Walk, cluster: Ints) -> Iterator[SampleText]:
-    """The samples' texts; they came from records that were checked, and share what is equal, since there may be very
-    many."""
+    """The samples' texts; they came from records that were checked."""
     fields = set(SampleText.model_fields)
-    shared: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for text, number in zip(walk.samples, cluster.tolist(), strict=True):
-        tags = shared.setdefault(tuple(text.tags.items()), text.tags)
         yield SampleText.model_construct(
-            fields, id=text.id, question=text.question, answer=text.answer, cluster=number, tags=tags
+            fields, id=text.id, question=text.question, answer=text.answer, cluster=number, tags=text.tags
         )
 
 

@@ -53,13 +53,10 @@ def size_curve(report: ScoreReport, truth: str) -> str:
     """Mean IoU by the target's share of the image, in groups with fixed edges; groups of no pair are gaps."""
     lines = []
     for units in _of(report, truth):
-        pairs = np.array(
-            [
-                (target / pixels, iou)
-                for target, pixels, iou in zip(units.target, units.pixels, units.iou, strict=True)
-                if iou is not None and target and pixels
-            ]
-        ).reshape(-1, 2)
+        target, pixels = (np.array(column, dtype=np.int64) for column in (units.target, units.pixels))
+        iou = np.array(units.iou, dtype=np.float64)
+        there = np.isfinite(iou) & (target > 0) & (pixels > 0)
+        pairs = np.stack([target[there] / pixels[there], iou[there]], axis=1)
         group = np.digitize(pairs[:, 0], SIZE_EDGES[1:-1], right=True)
         held = [pairs[group == place] for place in range(len(SIZE_EDGES) - 1)]
         held = [one for one in held if len(one)]

@@ -17,9 +17,10 @@ import numpy as np
 from engine.core.geometry import Image, Mask
 from engine.core.images import encode_jpeg
 from engine.core.masks import decode_rle
-from engine.core.schema import Prediction, ScoreReport, UnitScores
+from engine.core.schema import Prediction, ScoreReport
 from inference.benchmarks.base import Benchmark, BenchmarkSample
 from inference.metrics.score import Truth
+from inference.metrics.units import Ints, Reals
 
 #: longer side of a thumbnail: large while there are few
 THUMB_PX, FEW, FEW_PX = 360, 120, 720
@@ -45,10 +46,8 @@ def choose(report: ScoreReport, limit: int) -> list[int]:
         return list(range(count))
     chosen: dict[int, None] = {}
     quarter = max(1, limit // 4)
-    mean = _mean_iou(report)
-    ranked = sorted(mean, key=lambda place: (mean[place], place))
-    spread = disagreement(report)
-    disputed = sorted(spread, key=lambda place: (-spread[place], place))
+    ranked = _ranked(_mean_iou(report))
+    disputed = _ranked(-_disagreement(report))
     for part in (ranked[:quarter], ranked[-quarter:], disputed[:quarter]):
         chosen.update(dict.fromkeys(part))
     for place in np.linspace(0, count - 1, limit).round().astype(int).tolist():
@@ -56,18 +55,6 @@ def choose(report: ScoreReport, limit: int) -> list[int]:
             break
         chosen[place] = None
     return sorted(chosen)[:limit]
-
-
-def disagreement(report: ScoreReport) -> dict[int, float]:
-    """Per sample the gap between the best and the worst segmenter's IoU against the first truth."""
-    low: dict[int, float] = {}
-    high: dict[int, float] = {}
-    for units in _first_truth(report):
-        for place, iou in zip(units.sample, units.iou, strict=True):
-            if iou is not None:
-                low[place] = min(low.get(place, 1.0), iou)
-                high[place] = max(high.get(place, 0.0), iou)
-    return {place: high[place] - low[place] for place in low}
 
 
 def build(
@@ -84,7 +71,7 @@ def build(
     found: dict[str, dict[str, Prediction]] = {
         name: {one.sample_id: one for one in stream if one.sample_id in wanted} for name, stream in predictions.items()
     }
-    scores = _scores(report)
+    scores = _scores(report, frozenset(places))
     side_px = FEW_PX if len(places) <= FEW else THUMB_PX
     cards: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
@@ -204,22 +191,48 @@ def _base36(number: int) -> str:
             return text
 
 
-def _first_truth(report: ScoreReport) -> list[UnitScores]:
-    return [units for units in report.units if units.truth == report.truths[0].name]
+def _first_truth(report: ScoreReport) -> Iterator[tuple[Ints, Reals]]:
+    """Per segmenter the samples' places and IoU (NaN for none) against the first truth."""
+    for units in report.units:
+        if units.truth == report.truths[0].name:
+            yield np.array(units.sample, dtype=np.int64), np.array(units.iou, dtype=np.float64)
 
 
-def _mean_iou(report: ScoreReport) -> dict[int, float]:
-    total: dict[int, list[float]] = {}
-    for units in _first_truth(report):
-        for place, iou in zip(units.sample, units.iou, strict=True):
-            total.setdefault(place, []).append(0.0 if iou is None else iou)
-    return {place: sum(values) / len(values) for place, values in total.items()}
+def _mean_iou(report: ScoreReport) -> Reals:
+    """Per sample the mean over its pairs, those without a score as 0; NaN for a sample without pairs."""
+    total, pairs = np.zeros(len(report.samples)), np.zeros(len(report.samples))
+    for sample, iou in _first_truth(report):
+        np.add.at(total, sample, np.nan_to_num(iou, nan=0.0))
+        np.add.at(pairs, sample, 1)
+    found: Reals = np.full(len(total), np.nan)
+    np.divide(total, pairs, out=found, where=pairs > 0)
+    return found
 
 
-def _scores(report: ScoreReport) -> dict[tuple[str, str, int, int], tuple[float | None, str]]:
+def _disagreement(report: ScoreReport) -> Reals:
+    """Per sample the gap between the best and the worst segmenter's IoU; NaN where nobody has a score."""
+    low, high = np.ones(len(report.samples)), np.zeros(len(report.samples))
+    seen = np.zeros(len(report.samples), dtype=np.bool_)
+    for sample, iou in _first_truth(report):
+        there = np.isfinite(iou)
+        np.minimum.at(low, sample[there], iou[there])
+        np.maximum.at(high, sample[there], iou[there])
+        seen[sample[there]] = True
+    return np.where(seen, high - low, np.nan)
+
+
+def _ranked(values: Reals) -> list[int]:
+    """Places of the values that are none of NaN, ascending; equal ones in their order."""
+    order = np.argsort(values, kind="stable")
+    found: list[int] = order[np.isfinite(values[order])].tolist()
+    return found
+
+
+def _scores(report: ScoreReport, places: frozenset[int]) -> dict[tuple[str, str, int, int], tuple[float | None, str]]:
     found = {}
     for units in report.units:
         for place, sample in enumerate(units.sample):
-            said = units.failure[place] or units.status[place]
-            found[units.segmenter, units.truth, sample, units.image[place]] = (units.iou[place], said)
+            if sample in places:
+                said = units.failure[place] or units.status[place]
+                found[units.segmenter, units.truth, sample, units.image[place]] = (units.iou[place], said)
     return found

@@ -8,14 +8,14 @@ The folder can be pushed beside the data; `cite.replay` scores it again and must
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from engine.core.errors import ConfigError, TerminalError
 from engine.core.schema import Prediction, ScoreReport, why
-from engine.core.store import write_atomic
+from engine.core.store.files import write_atomic_parts
 from inference.metrics.submission import read_predictions, write_predictions
 
 
@@ -36,14 +36,19 @@ def publish(report: ScoreReport, predictions: Mapping[str, Iterable[Prediction]]
     (folder / "predictions").mkdir(parents=True, exist_ok=True)
     for name, found in predictions.items():
         write_predictions(_file(folder, name), found)
-    write_atomic(folder / "report.json", (report.line() + "\n").encode())
+    write_report(report, folder / "report.json")
+
+
+def write_report(report: ScoreReport, path: Path) -> None:
+    """The report as its JSON file, written as it is made."""
+    write_atomic_parts(path, (piece.encode() for piece in chain(report.pieces(), ("\n",))))
 
 
 def read_report(path: Path) -> ScoreReport:
     """A report from its JSON file. Raises `ConfigError` where there is none, `TerminalError` for one that does not
     fit."""
     try:
-        return ScoreReport.read(json.loads(path.read_text(encoding="utf-8")))
+        return ScoreReport.read_json(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"there is no report at {path}: {error.strerror}") from error
     except ValueError as error:

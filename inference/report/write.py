@@ -20,6 +20,7 @@ from inference.metrics.score import Truth
 from inference.report.ablation import ablation_table
 from inference.report.charts import histogram, size_curve
 from inference.report.gallery import Gallery, build
+from inference.report.publish import write_report
 from inference.report.quoted import paper
 from inference.report.tables import (
     Table,
@@ -69,7 +70,7 @@ def write(
         pictures = build(report, benchmark, predictions, truths=truths, limit=gallery)
     titles = {name: found.title for name, found in METRICS.items()}
     paths = Paths(folder / "report.json", folder / "report.md", folder / "report.html")
-    write_atomic(paths.json, (report.line() + "\n").encode())
+    write_report(report, paths.json)
     write_atomic(paths.markdown, markdown(report, titles=titles, quoted=quoted).encode())
     write_atomic(paths.html, _page(report, pictures, titles, quoted, costs).encode())
     return paths

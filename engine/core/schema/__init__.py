@@ -22,7 +22,6 @@ from engine.core.schema.report import (
     Convention,
     Estimate,
     NoveltyLabel,
-    SampleText,
     ScoreReport,
     ScoreRow,
     SegmenterInfo,
@@ -30,6 +29,7 @@ from engine.core.schema.report import (
     UnitScores,
     UnitStatus,
 )
+from engine.core.schema.sampletexts import PackedTexts, SampleText
 from engine.core.schema.snapshot import Erratum, FileDigest, Overlap, Sample, SnapshotManifest
 from engine.core.schema.window import Window
 
@@ -63,6 +63,7 @@ __all__ = [
     "ModelRef",
     "NoveltyLabel",
     "Overlap",
+    "PackedTexts",
     "Prediction",
     "Question",
     "QuestionKind",

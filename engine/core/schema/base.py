@@ -62,6 +62,15 @@ class Record(Value):
             found["schema_version"] = version
         return cls.model_validate_json(json.dumps(found))
 
+    @classmethod
+    def read_json(cls, data: str | bytes) -> Self:
+        """The same from JSON text; a record of this version is checked while it is parsed, which takes a fraction of
+        the memory. Raises `ValueError` for what is no JSON."""
+        try:
+            return cls.model_validate_json(data)
+        except ValueError:  # an older one, or one that does not fit: then in the words of `read`
+            return cls.read(json.loads(data))
+
     def line(self) -> str:
         """One line of canonical JSON: the same record always gives the same bytes."""
         return canonical_json(self.model_dump(mode="json"))

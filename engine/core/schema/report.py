@@ -8,14 +8,15 @@ computed here.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from engine.core.schema.annotation import ModelRef
-from engine.core.schema.base import Record, Value
+from engine.core.schema.base import Record, Value, canonical_json
 from engine.core.schema.question import BlindAnswer
+from engine.core.schema.sampletexts import PackedTexts, SampleTexts
 
 Convention = Literal["lisa", "gres", "seg-zero"]
 UnitStatus = Literal["scored", "failed", "missing"]
@@ -104,6 +105,13 @@ class UnitScores(Value):
             raise ValueError(f"the columns of the scores of {self.segmenter} differ in length")
         return self
 
+    def pieces(self) -> Iterator[str]:
+        """Canonical JSON, a column at a time."""
+        for place, name in enumerate(sorted(type(self).model_fields)):
+            column = self.model_dump(mode="json", include={name})[name]
+            yield f'{"," if place else "{"}"{name}":{canonical_json(column)}'
+        yield "}"
+
 
 class AnswerScores(Value):
     """Per-sample verdicts on a segmenter's answers, in the order of the report's `samples`; None where it gave no
@@ -147,17 +155,6 @@ class SegmenterInfo(Value):
     note: str = ""
 
 
-class SampleText(Value):
-    """What a reader needs to recognise a sample; tags are the parts of the data it belongs to. Samples that share an
-    image have one `cluster` number (-1: not known)."""
-
-    id: str
-    question: str
-    answer: str = ""
-    cluster: int = -1
-    tags: dict[str, str] = Field(default_factory=dict)
-
-
 class NoveltyLabel(Record):
     """Whether a named model knows the entity of a sample without the news, with the replies that show it.
 
@@ -190,7 +187,7 @@ class ScoreReport(Record):
     segmenters: tuple[SegmenterInfo, ...] = ()
     rows: tuple[ScoreRow, ...]
     comparisons: tuple[Comparison, ...] = ()
-    samples: tuple[SampleText, ...] = ()
+    samples: SampleTexts = Field(default_factory=PackedTexts)
     units: tuple[UnitScores, ...] = ()
     answers: tuple[AnswerScores, ...] = ()
     notes: tuple[str, ...] = ()
@@ -204,3 +201,30 @@ class ScoreReport(Record):
             if (row.segmenter, row.truth, row.split, row.part) == (segmenter, wanted, split, part):
                 return row
         raise KeyError(f"no row of {segmenter} against {wanted} for {split or 'everything'} {part}".strip())
+
+    def line(self) -> str:
+        return "".join(self.pieces())
+
+    def pieces(self) -> Iterator[str]:
+        """The line in pieces, so that a report of very many samples never lies in memory as text."""
+        rest = self.model_dump(mode="json", exclude={"samples", "units"})
+        for place, name in enumerate(sorted(type(self).model_fields)):
+            yield f'{"," if place else "{"}"{name}":'
+            if name == "samples":
+                yield from _listed(one.model_dump() for one in self.samples)
+            elif name == "units":
+                yield "["
+                for number, units in enumerate(self.units):
+                    yield "," if number else ""
+                    yield from units.pieces()
+                yield "]"
+            else:
+                yield canonical_json(rest[name])
+        yield "}"
+
+
+def _listed(values: Iterable[object]) -> Iterator[str]:
+    yield "["
+    for number, value in enumerate(values):
+        yield ("," if number else "") + canonical_json(value)
+    yield "]"
