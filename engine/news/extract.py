@@ -26,6 +26,7 @@ from engine.news.page.metadata import (
     section_of,
     title_of,
 )
+from engine.news.page.standfirst import standfirst
 from engine.news.page.text import body_text
 from engine.news.page.witnesses import page_witnesses
 from engine.web.optout import meta_sign
@@ -74,11 +75,12 @@ def extract_page(
         *(w for w in others if latest is None or w.value < latest),
     )
     text = body_text(tree, url)
+    summary = standfirst(tree, text, metas=metas, data=data)
     return Page(
         url=url,
         canonical_url=canonical_of(tree, metas, url),
         title=title_of(tree, metas, data, publisher),
-        text=text,
+        text=f"{summary}\n{text}" if summary else text,
         language=language,
         authors=authors_of(tree, metas, data),
         publisher=publisher,

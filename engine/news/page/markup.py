@@ -125,3 +125,8 @@ def excerpt(tree: Any, names: Sequence[str], words: Sequence[str] = ()) -> Any:
 def text_of(element: Any) -> str:
     """Visible text of an element on one line."""
     return " ".join(" ".join(str(part) for part in element.itertext()).split())
+
+
+def squeezed(text: str) -> str:
+    """The letters and digits of a text in lower case, by which two spellings of it are one."""
+    return re.sub(r"\W+", "", text).lower()

@@ -3,8 +3,8 @@
 Two things are added to it. A story whose paragraphs lie in several equal containers (advertisements between them) is
 put together first, since only the first container would be read. And lines that are no part of the story are taken
 out: the headline, which has its own field, calls to subscribe or read on, and a second copy of the whole text.
-On the public benchmark of 181 pages that gives F1 0.968 where trafilatura alone gives 0.960; on trafilatura's own
-evaluation set it changes next to nothing.
+On the public benchmark of 181 pages that gives F1 0.969 where trafilatura alone gives 0.960; on trafilatura's own
+evaluation set it changes next to nothing. What lies outside the text's element is `standfirst`'s business.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from copy import deepcopy
 from typing import Any
 
-from engine.news.page.markup import text_of
+from engine.news.page.markup import squeezed, text_of
 
 #: A paragraph of a story; shorter ones are captions, buttons and bylines as often as not.
 LONG_PARAGRAPH_CHARS = 60
@@ -58,14 +58,14 @@ def body_text(tree: Any, url: str) -> str:
 def clean_lines(text: str, headline: str) -> str:
     """Lines of the story: without the headline, calls to readers, and copies where much of the text is there twice."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-    heads = {_squeezed(headline), _squeezed(re.split(r"\s[|–—-]\s", headline)[0])} - {""}
+    heads = {squeezed(headline), squeezed(re.split(r"\s[|–—-]\s", headline)[0])} - {""}
     long = [line for line in lines if len(line) >= LONG_PARAGRAPH_CHARS]
     twice = sum(map(len, long)) - sum(map(len, set(long)))
     copied = twice > COPY_SHARE * sum(map(len, lines))
     seen: set[str] = set()
     kept = []
     for line in lines:
-        if _squeezed(line) in heads or (len(line) < MAX_CALL_CHARS and _CALL.search(line)):
+        if squeezed(line) in heads or (len(line) < MAX_CALL_CHARS and _CALL.search(line)):
             continue
         if copied and len(line) >= LONG_PARAGRAPH_CHARS:
             if line in seen:
@@ -73,10 +73,6 @@ def clean_lines(text: str, headline: str) -> str:
             seen.add(line)
         kept.append(line)
     return "\n".join(kept)
-
-
-def _squeezed(text: str) -> str:
-    return re.sub(r"\W+", "", text).lower()
 
 
 def join_pieces(tree: Any) -> None:
