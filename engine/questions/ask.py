@@ -15,6 +15,7 @@ from engine.core.errors import ConfigError, NestError
 from engine.core.protocols import Blobs
 from engine.core.schema import Article, BlindAnswer, Check, Code, Question, Rejected, Stage, canonical_json
 from engine.core.store import sha256_bytes
+from engine.core.together import together
 from engine.questions.checks import Context, Failure, check_text
 from engine.questions.checks.known import Blind, blind_answers, known_blind
 from engine.questions.checks.people import private_person
@@ -144,15 +145,8 @@ async def ask_article(
             twice = Failure("unique", Code.QUESTION_DUPLICATE, "the same question was written twice")
             found.append(_rejected(identity, article, twice))
         drafts.setdefault(identity, draft)
-    # together, and none given up for another's failure: what is under way is paid for
-    judged = await asyncio.gather(
-        *(_judge(identity, draft, context, deps) for identity, draft in drafts.items()), return_exceptions=True
-    )
-    for result in judged:
-        if isinstance(result, BaseException):
-            raise result
-        found.append(result)
-    return found
+    judged = await together(_judge(identity, draft, context, deps) for identity, draft in drafts.items())
+    return [*found, *judged]
 
 
 async def _judge(identity: str, draft: Draft, context: Context, deps: AskDeps) -> Question | Rejected:

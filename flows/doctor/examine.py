@@ -14,7 +14,7 @@ from flows.doctor.asking import encyclopedia, model_endpoint, recogniser, writer
 from flows.doctor.finding import Finding
 from flows.doctor.keys import expiries
 from flows.doctor.machine import deployments, home_folder, packages, prefect, task_runner
-from flows.doctor.models import annotator, searches, segmenters
+from flows.doctor.models import annotator, judge, searches, segmenters
 from flows.doctor.publishing import hub
 from flows.doctor.sources import sources
 from flows.plan import states
@@ -34,6 +34,7 @@ ALL: tuple[Check, ...] = (
     annotator,
     segmenters,
     searches,
+    judge,
     hub,
     expiries,
     prefect,
@@ -43,7 +44,7 @@ OF_STAGE: dict[str, tuple[Check, ...]] = {
     "collect": (sources,),
     "ask": (writer, recogniser, encyclopedia),
     "annotate": (annotator,),
-    "score": (segmenters, searches),
+    "score": (segmenters, searches, judge),
     "push": (hub,),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from functools import partial
 
@@ -63,3 +64,14 @@ def searches(config: Config) -> Iterator[Finding]:
                 yield found
         return
     yield from search_keys(config, config.rose.search, setting="[rose] search")
+
+
+def judge(config: Config) -> Iterator[Finding]:
+    """Whether the model that judges answers has a key, and a price where a limit in money needs it."""
+    model, llm = config.score.judge_model, config.llm
+    if not model or config.score.offline:
+        return
+    if not os.environ.get("OPENAI_API_KEY"):
+        yield Finding("bad", f"OPENAI_API_KEY is not set: [score] judge_model '{model}' needs it", "export it")
+    if llm.max_usd is not None and model not in llm.prices:
+        yield Finding("bad", f"the price of {model} is unknown", "add it to [llm.prices], a limit in money needs it")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from engine.core.config import Config
 from engine.core.errors import ConfigError, NestError
 from engine.core.schema import Prediction, ScoreReport
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
-from flows import novelty, sealed
+from flows import judging, novelty, sealed
 from flows.run import Run, weights_of
 from flows.stages import snapshot
 from flows.stages.base import Done
@@ -106,6 +107,8 @@ def place(task: Task) -> Path | None:
     config = {"score": task.config.score.keyed(), "data": task.digest}
     if labels := novelty.digest(task):
         config["novelty"] = labels
+    if judge := judging.key_of(task):
+        config["judge"] = judge
     return task.home.report(task.name, stage_key("score", REPORT_VERSION, config, inputs))
 
 
@@ -153,6 +156,7 @@ def do_task(task: Task) -> Done:
     assert report_at is not None
     if not (report_at / "report.json").is_file():
         fresh = True
+        shutil.rmtree(report_at, ignore_errors=True)  # a folder whose report was lost is no report
         _report(task, report_at, benchmark, predictions)
     return Done("score", report_at.name, str(report_at), len(predictions), len(predictions), fresh)
 
@@ -200,6 +204,8 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
 
     truths, notes = known_truth(task)
     benchmark = novelty.labelled(task, benchmark)
+    streams = {name: found.iterate(Prediction) for name, found in predictions.items()}
+    judged = asyncio.run(judging.verdicts(task, benchmark, streams))
     report = score(
         benchmark,
         {name: found.iterate(Prediction) for name, found in predictions.items()},
@@ -208,7 +214,8 @@ def _report(task: Task, where: Path, benchmark: Benchmark, predictions: dict[str
         descriptions={"snapshot": "the snapshot's own masks"},
         cutoffs=task.config.score.cutoffs,
         novelty_model=task.config.score.novelty_model,
-        notes=notes,
+        judged={name: found.verdicts for name, found in judged.items()},
+        notes=(*notes, *judging.notes(task, judged)),
     )
     report = sealed.mark(report, task.home.root)
     costs = [ModuleCost(**told) for found in predictions.values() for told in found.run().get("costs", ())]

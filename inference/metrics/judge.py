@@ -6,11 +6,13 @@ replace the exact one; a reply that is refused, cut or failed leaves the answer 
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from engine.core.protocols import ChatModel, ChatRequest
-from engine.core.schema import Prediction
+from engine.core.schema import Prediction, canonical_json
+from engine.core.together import together
 from inference.benchmarks.base import Benchmark
 from inference.metrics.answers import exact
 
@@ -18,6 +20,8 @@ SYSTEM = (
     "You decide whether an answer names the same person, product or thing as the reference. Another spelling, a "
     "nickname or a full form of the same name counts; a description, a category, or a list of several names does not."
 )
+QUESTION = "Question: {question}\nReference: {reference}\nAnswer: {answer}"
+MAX_TOKENS = 50
 SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"same": {"type": "boolean"}},
@@ -26,10 +30,29 @@ SCHEMA: Mapping[str, object] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`verdicts` by sample id, those of exact matches among them; `asked` answers were sent, `unjudged` of them got no
+    verdict."""
+
+    verdicts: dict[str, bool]
+    asked: int
+    unjudged: int
+
+
+def digest() -> str:
+    """16 hex digits of how the judge is asked."""
+    return hashlib.sha256(canonical_json([SYSTEM, SCHEMA, QUESTION, MAX_TOKENS]).encode()).hexdigest()[:16]
+
+
 async def judge(
-    benchmark: Benchmark, predictions: Iterable[Prediction], model: ChatModel, *, max_in_flight: int = 8
-) -> dict[str, bool]:
-    """Verdicts by sample id for the predictions that have an answer; for `score(judged={segmenter: ...})`."""
+    benchmark: Benchmark, predictions: Iterable[Prediction], model: ChatModel, *, at_a_time: int = 256
+) -> Judged:
+    """Verdicts for the predictions that have an answer; for `score(judged={segmenter: verdicts})`.
+
+    So many answers are put to the model at a time; how many requests are under way is the model's own limit. Raises
+    what the model's client raises, after the others of the batch have ended.
+    """
     truths = {one.id: (one.question, one.answer, one.aliases) for one in benchmark.without_images()}
     verdicts: dict[str, bool] = {}
     open_ones: list[tuple[str, str]] = []
@@ -41,25 +64,29 @@ async def judge(
             verdicts[prediction.sample_id] = True
         else:
             open_ones.append((prediction.sample_id, prediction.answer))
-    gate = asyncio.Semaphore(max_in_flight)
 
     async def one(sample_id: str, given: str) -> tuple[str, bool | None]:
         question, answer, aliases = truths[sample_id]
         known = f" (also known as {', '.join(aliases)})" if aliases else ""
-        user = f"Question: {question}\nReference: {answer}{known}\nAnswer: {given}"
-        async with gate:
-            reply = await model.complete(
-                ChatRequest(
-                    system=SYSTEM, user=user, schema=SCHEMA, schema_name="verdict", max_tokens=50, purpose="judge"
-                )
+        user = QUESTION.format(question=question, reference=f"{answer}{known}", answer=given)
+        reply = await model.complete(
+            ChatRequest(
+                system=SYSTEM,
+                user=user,
+                schema=SCHEMA,
+                schema_name="verdict",
+                max_tokens=MAX_TOKENS,
+                purpose="judge",
             )
+        )
         same = reply.data.get("same") if reply.status == "ok" and reply.data else None
         return sample_id, same if isinstance(same, bool) else None
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(sample_id, given)) for sample_id, given in open_ones]
-    for task in tasks:
-        sample_id, same = task.result()
-        if same is not None:
-            verdicts[sample_id] = same
-    return verdicts
+    unjudged = 0
+    for start in range(0, len(open_ones), at_a_time):
+        for sample_id, same in await together(one(*told) for told in open_ones[start : start + at_a_time]):
+            if same is None:
+                unjudged += 1
+            else:
+                verdicts[sample_id] = same
+    return Judged(verdicts, len(open_ones), unjudged)

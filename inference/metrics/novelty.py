@@ -9,7 +9,6 @@ not published, so that the phrasings and the rule are our choice. Any OpenAI-com
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from engine.core.images import encode_jpeg
 from engine.core.protocols import ChatModel, ChatRequest
 from engine.core.schema import BlindAnswer, NoveltyLabel
 from engine.core.store import read_jsonl, write_atomic
+from engine.core.together import together
 from inference.benchmarks.base import Benchmark, BenchmarkSample
 from inference.metrics.answers import normalise
 
@@ -145,6 +145,4 @@ async def _probe_batch(
     async def one(sample: BenchmarkSample) -> NoveltyLabel:
         return have[sample.id] if sample.id in have else await probe_sample(sample, model)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(sample)) for sample in batch]
-    return [task.result() for task in tasks]
+    return await together(one(sample) for sample in batch)

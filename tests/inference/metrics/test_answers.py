@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.evaluation import benchmark_of, box_mask, predict
 
+from engine.core.errors import QuotaExhausted
 from engine.core.protocols import ChatReply, ChatRequest
 from engine.core.schema import NoveltyLabel
 from inference.benchmarks.base import Benchmark, TruthMask
@@ -66,7 +67,7 @@ class Scripted:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         self.asked.append(request)
-        if request.schema:
+        if request.schema and self.status == "ok":
             return ChatReply(status="ok", data={"same": self.verdict})
         text = f"That is {self.known}." if request.images and "Name every" in request.user else "I do not know."
         return ChatReply(status="ok" if self.status == "ok" else "refused", text=text)
@@ -114,10 +115,29 @@ async def test_judge_is_asked_only_what_no_alias_covers() -> None:
     mask = box_mask(8, 8, (0, 0, 4, 4))
     predictions = [predict("a", [mask], answer="countess"), predict("b", [mask], answer="Mr Babbage")]
     model = Scripted("", verdict=True)
-    verdicts = await judge(two(), predictions, model)
-    assert verdicts == {"a": True, "b": True}
+    found = await judge(two(), predictions, model)
+    assert (found.verdicts, found.asked, found.unjudged) == ({"a": True, "b": True}, 1, 0)
     assert len(model.asked) == 1
     assert "Mr Babbage" in model.asked[0].user
-    report = score(two(), {"model": predictions}, judged={"model": verdicts}, resamples=0)
+    report = score(two(), {"model": predictions}, judged={"model": found.verdicts}, resamples=0)
     assert report.row("model").value("accuracy") == 0.5
     assert report.row("model").value("judged") == 1.0
+
+
+async def test_a_judge_that_gives_no_verdict_leaves_the_answer_unjudged_and_counted() -> None:
+    mask = box_mask(8, 8, (0, 0, 4, 4))
+    predictions = [predict("a", [mask], answer="nobody"), predict("b", [mask], answer="Mr Babbage")]
+    found = await judge(two(), predictions, Scripted("", status="refused"))
+    assert (found.verdicts, found.asked, found.unjudged) == ({}, 2, 2)
+
+
+async def test_a_judge_without_quota_ends_the_work_with_its_own_error() -> None:
+    class Empty(Scripted):
+        async def complete(self, request: ChatRequest) -> ChatReply:
+            raise QuotaExhausted("no quota left")
+
+    mask = box_mask(8, 8, (0, 0, 4, 4))
+    with pytest.raises(QuotaExhausted):
+        await judge(two(), [predict(name, [mask], answer="nobody") for name in "ab"], Empty(""))
+    with pytest.raises(QuotaExhausted):
+        [label async for label in probe(two(), Empty(""))]

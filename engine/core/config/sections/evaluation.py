@@ -13,7 +13,18 @@ class ScoreSection(Section):
     """Segmenters that are run over a snapshot, and how they are scored."""
 
     NOT_IN_KEY = frozenset(
-        {"anchors", "retired", "device", "shard_samples", "max_in_flight", "weights", "endpoints", "offline"}
+        {
+            "anchors",
+            "retired",
+            "device",
+            "shard_samples",
+            "max_in_flight",
+            "weights",
+            "endpoints",
+            "offline",
+            # in a report's key where one is named: to name none must leave the keys of older reports as they are
+            "judge_model",
+        }
     )
 
     segmenters: tuple[str, ...] = ("grounded-sam", "rose:grounded-sam")
@@ -26,6 +37,9 @@ class ScoreSection(Section):
     """Frozen segmenters that score every window: trends are differences to them, `nest status` shows them first."""
     novelty_model: str = ""
     """Model whose labels (`nest novelty`) tell novel from emerging; "" for those that the snapshot brings."""
+    judge_model: str = ""
+    """Pinned id of a model at the [llm] endpoint that says of answers that match no alias whether they name the entity;
+    a figure of its own beside the exact one. Empty asks nobody."""
     cutoffs: dict[str, str] = Field(default={})
     """Last day (YYYY-MM-DD) that a segmenter's models know of, by its name: a line in the leaderboard."""
     retired: dict[str, str] = Field(default={})
