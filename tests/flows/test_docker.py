@@ -107,6 +107,17 @@ def test_images_run_as_a_user_and_install_as_the_makefile_does() -> None:
     assert set(packages["packages"]) | {"pyproject.toml", "Makefile", "README.md", "LICENSE"} == folders
 
 
+def test_ci_runs_the_images_install_steps_on_an_empty_machine() -> None:
+    """What `.ci/run` makes needs the very stamps that the images' targets make."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    needs = dict(re.findall(r"^([\w-]+): (\S+)$", makefile, re.MULTILINE))
+    made = re.findall(r"^make (\S+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {needs[target] for target in made} == {needs["install-core"], needs["install-gpu"]}
+    for stamp in ("$(CORE)/.core", "$(FULL)/.full"):  # and each begins with an environment that has nothing
+        (recipe,) = re.findall(rf"^{re.escape(stamp)}: pyproject.toml\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+        assert "$(PYTHON) -m venv" in recipe
+
+
 def test_the_cpu_image_has_no_torch() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert not [name for name in told["dependencies"] if re.match(r"torch|transformers|groundingdino", name)]

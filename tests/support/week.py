@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from engine.core.store import sha256_file
+from engine.core.store import locked, sha256_file
 from flows.sample.config import LABEL, sample_overrides, to_toml
 from flows.sample.server import SamplePublishers
 from support.llm_server import LlmServer, Scripted, digest
@@ -220,17 +219,16 @@ def holding(folder: Path, needle: str) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and needle.encode() in path.read_bytes()]
 
 
-_ready: dict[str, Path] = {}
-_ready_lock = threading.Lock()
-
-
 def ready_database(home: Path, cache: Path) -> None:
-    """Give a home the embedded server's migrated database, which takes twenty seconds to make, from a cache."""
+    """Give a home the embedded server's migrated database, which takes twenty seconds to make. It is made once for all
+    the processes of a test run, beside the folders of the tests: `cache` is a path in the test's own."""
     from flows.embedded.start import prefect
 
-    with _ready_lock:
-        if "database" not in _ready:
-            with prefect(cache):
+    base = cache.parents[1]
+    shared = (base.parent if base.name.startswith("popen-") else base) / "ready-database"
+    with locked(shared / ".lock", wait_s=300):
+        if not (shared / "made").exists():
+            with prefect(shared):
                 pass
-            _ready["database"] = cache / "prefect"
-    shutil.copytree(_ready["database"], home / "prefect", dirs_exist_ok=True)
+            (shared / "made").touch()
+    shutil.copytree(shared / "prefect", home / "prefect", dirs_exist_ok=True)
