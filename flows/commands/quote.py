@@ -81,13 +81,16 @@ def _leaderboard(settings: object, anchors: tuple[str, ...], out: Path | None, p
         if name not in scored:
             console.say(f"the anchor {name} scored nothing here: no difference to it can be shown")
     target = out or home.root / "leaderboard"
+    shifts: dict[str, str] = {}
+    for shift in read_shifts(settings.home):
+        shifts[shift.window] = "; ".join(told for told in (shifts.get(shift.window), shift.sentence()) if told)
     write_leaderboard(
         found,
         target,
         anchors=anchors,
         retired=settings.score.retired,
         knowledge=settings.score.cutoffs,
-        shifts={shift.window: shift.sentence() for shift in read_shifts(settings.home)},
+        shifts=shifts,
     )
     sent: list[str] = []
     if push:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from engine.core.errors import ConfigError
 from engine.core.schema import ScoreReport, Window, canonical_json
 from engine.core.store import write_atomic
-from inference.report.charts import COLOURS, DASHES
 from inference.report.tables import DASH, Cell, Column, Line, Table, estimate_cell
 from inference.report.text import markdown_table
+from inference.report.timeline import timeline
 from inference.report.trends import Trend, after_cutoff, by_window, cutoffs, trends
-
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 340, 48, 44, 16, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,8 @@ def write_leaderboard(
     parts = ["# Scores by window", *(f"\n- {note}" for note in notes)]
     parts += [f"\n## {table.title}\n\n{markdown_table(table)}" for table in tables]
     write_atomic(board.markdown, ("\n".join(parts) + "\n").encode())
-    chart = _chart(ordered, names, {name: day.toordinal() for name, day in known.items()})
+    labels = {name: _label(name, anchors, gone) for name in names}
+    chart = timeline(ordered, labels, known=known, shifts=dict(shifts or {}))
     write_atomic(board.html, _page(tables, notes, chart).encode())
     return board
 
@@ -96,12 +94,12 @@ def write_leaderboard(
 def _window_table(
     ordered: Sequence[tuple[Window, ScoreReport]], names: Sequence[str], anchors: Sequence[str], gone: Mapping[str, str]
 ) -> Table:
-    columns = [Column("Method", numeric=False), *(Column(window.label, "gIoU") for window, _ in ordered)]
+    newest = list(reversed(ordered))
+    columns = [Column("Method", numeric=False), *(Column(window.label) for window, _ in newest)]
     lines = []
     for name in names:
-        label = name + (" (anchor)" if name in anchors else "") + (" (retired)" if name in gone else "")
-        cells = [Cell(label, name, gone.get(name, ""))]
-        for _, report in ordered:
+        cells = [Cell(_label(name, anchors, gone), name, gone.get(name, ""))]
+        for _, report in newest:
             try:
                 row = report.row(name)
             except KeyError:
@@ -111,7 +109,11 @@ def _window_table(
             mark = "*" if row.failed or row.missing else ""
             cells.append(Cell(cell.text + mark, cell.value, cell.about, cell.interval))
         lines.append(Line(tuple(cells)))
-    return Table("gIoU by window", tuple(columns), tuple(lines))
+    return Table("gIoU by window, the newest first", tuple(columns), tuple(lines))
+
+
+def _label(name: str, anchors: Sequence[str], gone: Mapping[str, str]) -> str:
+    return name + (" (anchor)" if name in anchors else "") + (" (retired)" if name in gone else "")
 
 
 def _trend_table(found: Sequence[Trend]) -> Table:
@@ -134,8 +136,8 @@ def _trend_table(found: Sequence[Trend]) -> Table:
 
 def _notes(ordered: Sequence[tuple[Window, ScoreReport]], anchors: Sequence[str], gone: Mapping[str, str]) -> list[str]:
     notes = [
-        f"convention {ordered[0][1].convention}, percent; windows differ in difficulty, so that lines of one segmenter "
-        "are not compared between windows but its differences to the anchors are",
+        f"convention {ordered[0][1].convention}, percent; windows differ in difficulty: how a segmenter's own figure "
+        "moves says little, its difference to the anchors is what is compared",
         f"anchors: {', '.join(anchors) if anchors else 'none named, so that no trend is said'}",
         "a star marks windows with failed or missing pairs; they are in no figure",
     ]
@@ -175,55 +177,6 @@ def _plain(
             for one in found
         ],
     }
-
-
-def _chart(ordered: Sequence[tuple[Window, ScoreReport]], names: Sequence[str], known: Mapping[str, int]) -> str:
-    days = [(window.first.toordinal() + window.last.toordinal()) / 2 for window, _ in ordered]
-    first, last = min([*days, *known.values()]), max([*days, *known.values()])
-    span = max(1.0, last - first)
-
-    def at(day: float, value: float) -> tuple[float, float]:
-        x = LEFT + (day - first) / span * (WIDTH - LEFT - RIGHT)
-        return x, TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
-
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="gIoU by window" class="chart">']
-    for step in range(6):
-        _, y = at(first, step / 5)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{20 * step}</text>')
-    for place, ((window, _), day) in enumerate(zip(ordered, days, strict=True)):
-        if place % max(1, len(days) // 10) == 0:
-            x, _ = at(day, 0)
-            parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{window.first}</text>'
-            )
-    legend = []
-    for place, name in enumerate(names):
-        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)]
-        points = []
-        for (_, report), day in zip(ordered, days, strict=True):
-            try:
-                value = report.row(name).value("giou")
-            except KeyError:
-                continue
-            if value is not None:
-                points.append(at(day, value))
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in points]
-        parts.append(
-            f'<polyline fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" points="{path}"/>'
-        )
-        if name in known:
-            x, _ = at(known[name], 0)
-            parts.append(
-                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{colour}" '
-                f'stroke-dasharray="3 4"><title>knowledge cut-off of {escape(name)}</title></line>'
-            )
-        cut = " (dashed line: knowledge cut-off)" if name in known else ""
-        legend.append(f'<li><span class="swatch" style="background:{colour}"></span>{escape(name)}{cut}</li>')
-    parts.append("</svg>")
-    drawn, told = "".join(parts), "".join(legend)
-    return f'<figure><figcaption>gIoU by window</figcaption>{drawn}<ul class="legend">{told}</ul></figure>'
 
 
 def _page(tables: Sequence[Table], notes: Sequence[str], chart: str) -> str:

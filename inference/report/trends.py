@@ -107,7 +107,7 @@ def _trend(
     if not anchors:
         return Trend(name, len(places), none, none, none, "no anchors are named")
     if len(places) < 2 * pool:
-        said = f"{len(places)} windows with the anchors, {2 * pool} are needed"
+        said = f"{len(places)} window{'s' * (len(places) != 1)} with the anchors, {2 * pool} are needed"
         return Trend(name, len(places), none, none, none, said)
     resampler = Resampler.of(np.arange(int(pairs.cluster.max()) + 1), seed=seed)
     early, late = (np.isin(pairs.window, chosen).astype(np.float64) for chosen in (places[:pool], places[-pool:]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.browser import browser, missing
 from support.evaluation import benchmark_of, box_mask, predict
 
 from engine.core.errors import ConfigError
@@ -129,3 +132,50 @@ def test_published_run_is_read_again(tmp_path: Path) -> None:
         read_published(tmp_path)
     with pytest.raises(ConfigError, match="no report at"):
         read_published(tmp_path / "nowhere")
+
+
+def test_a_line_ends_where_nothing_was_measured_and_the_newest_window_comes_first(
+    reports: list[ScoreReport], tmp_path: Path
+) -> None:
+    told = {window(4).label: "the annotator became another"}
+    page = write_leaderboard(reports, tmp_path, anchors=["anchor"], shifts=told).html.read_text()
+    assert len(re.findall(r'points="([^"]+)"><title>old</title>', page)[0].split()) == 3
+    assert len(re.findall(r"<title>steady</title>", page)) == 1
+    # a blank between two windows: two lines, and no stroke over what nobody measured
+    without = [*reports[:3], week_report(3, {"anchor": 0.8}), *reports[4:]]
+    page = write_leaderboard(without, tmp_path, anchors=["anchor"], shifts=told).html.read_text()
+    runs = [run.split() for run in re.findall(r'points="([^"]+)"><title>steady</title>', page)]
+    assert [len(run) for run in runs] == [3, 4]
+    assert "<title>the annotator became another</title>" in page
+    heads = re.findall(r">(\d{6}_\d{6})</button>", page)
+    assert heads == sorted(heads, reverse=True)
+
+
+@pytest.mark.system
+@pytest.mark.skipif(bool(missing()), reason=missing() or "there is a browser")
+def test_two_years_of_windows_can_be_read(reports: list[ScoreReport], tmp_path: Path) -> None:
+    """Dates stand apart, every line has its own stroke in the legend, names stay beside the figures."""
+    many = []
+    for week in range(100):
+        report = reports[week % 8]
+        many.append(report.model_copy(update={"window": window(week).label}))
+    board = write_leaderboard(many, tmp_path / "board", anchors=["anchor"])
+    with browser(tmp_path) as page:
+        page.open(board.html)
+        assert page.log() == []
+        places = page.run(
+            "return [...document.querySelectorAll('.chart text[text-anchor=middle]')].map(t => {"
+            "const r = t.getBoundingClientRect(); return [r.left, r.right]; }).sort((a, b) => a[0] - b[0])"
+        )
+        assert 5 <= len(places) <= 8
+        assert all(left[1] + 4 < right[0] for left, right in itertools.pairwise(places))
+        strokes = page.run("return [...document.querySelectorAll('.legend line')].map(l => l.outerHTML)")
+        assert len(set(strokes)) == len(strokes) == 4
+        left = page.run(
+            "const box = document.querySelector('.scroll'); box.scrollLeft = 4000;"
+            "const cell = box.querySelector('tbody th'); return [box.scrollLeft, cell.getBoundingClientRect().left,"
+            " box.getBoundingClientRect().left]"
+        )
+        assert left[0] == 4000
+        assert left[1] == pytest.approx(left[2], abs=1)
+        page.picture(tmp_path / "board.png")
