@@ -1,60 +1,37 @@
 """The whole-window step: articles that are there twice, stories told by several publishers, photos met again.
 
 `reduce` does it for articles in memory. A window that is larger goes through the same three steps one article at a
-time: `card_of` each, `plan` with the cards, `settle` those that stay. Reducing what was reduced before changes
-nothing, and two halves of a week reduced together give the week.
+time: `Cards` of all, `plan` with the cards, `settle` those that stay. Reducing what was reduced before changes
+nothing. A window is decided from what lies in it alone, so that it is no matter in which order windows are collected:
+the later half of a week keeps what repeats the earlier half, and the whole week does not (docs/news.md).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from engine.core.config import CollectSection
 from engine.core.schema import Article, Code, ImageRef, Rejected, Stage
-from engine.news.photogroups import Photo, PhotoGroups, group_photos, photo_of
-from engine.news.stories import Sketch, clusters, pairs_of, sketch_of
+from engine.news.cards import ArticleOf, Cards
+from engine.news.photogroups import PhotoGroups, group_photos
+from engine.news.stories import clusters, pairs_of
+
+__all__ = ["Cards", "Plan", "losses", "plan", "reduce", "settle"]
 
 NEAR_MATCH = "near match: "
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
-    """What is remembered of an article while all are gone through. `told` counts its captioned photos, `digest` is of
-    the whole record: the same address with the same record is no loss."""
-
-    id: str
-    url: str
-    source: str
-    published: datetime
-    told: int
-    digest: bytes
-    sketch: Sketch
-    photos: tuple[Photo, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """`stories` holds the positions of the articles that stay, with their story's label."""
+    """`staying` holds the positions of the articles that stay, by id, and `labels` their stories' labels; `lost` the
+    position of each duplicate, why it is one, and of what."""
 
-    stories: dict[int, str]
-    lost: tuple[Rejected, ...]
+    staying: Sequence[int]
+    labels: Sequence[str]
+    lost: tuple[tuple[int, Code, int], ...]
     photos: PhotoGroups
-
-
-def card_of(article: Article) -> Card:
-    return Card(
-        id=article.id,
-        url=article.url,
-        source=article.source,
-        published=article.published_at or datetime.max.replace(tzinfo=UTC),
-        told=sum(bool(image.caption) for image in article.images),
-        digest=hashlib.sha256(article.line().encode()).digest(),
-        sketch=sketch_of(article.text),
-        photos=tuple(photo_of(image) for image in article.images),
-    )
 
 
 def reduce(articles: Sequence[Article], config: CollectSection) -> list[Article | Rejected]:
@@ -63,44 +40,46 @@ def reduce(articles: Sequence[Article], config: CollectSection) -> list[Article 
     Of duplicates the earliest stays, then the one with more captioned photos. One photo in several stories stays in
     all of them, as one file: the largest (a story is no duplicate because of its picture).
     """
-    found = plan([card_of(article) for article in articles], lambda index: articles[index].text, config)
-    done = [settle(articles[index], label, found) for index, label in found.stories.items()]
-    return [*sorted(done, key=lambda article: article.id), *found.lost]
+    found = plan(Cards(articles), articles.__getitem__, config)
+    done = [settle(articles[index], label, found) for index, label in zip(found.staying, found.labels, strict=True)]
+    lost = sorted(losses(found, articles.__getitem__), key=lambda item: (item.item, item.code.value, item.detail))
+    return [*done, *lost]
 
 
-def plan(cards: Sequence[Card], text_of: Callable[[int], str], config: CollectSection) -> Plan:
-    """Decide what stays. `text_of` gives the text of the article at a position; it is asked for few of them."""
-    order = sorted(range(len(cards)), key=lambda index: _rank(cards[index]))
+def plan(cards: Cards, article_of: ArticleOf, config: CollectSection) -> Plan:
+    """Decide what stays. `article_of` gives the article at a position again; it is asked for few of them."""
     first: dict[str, int] = {}
-    lost: list[Rejected] = []
-    for index in order:
-        card = cards[index]
-        kept = first.setdefault(card.id, index)
-        if kept != index and cards[kept].digest != card.digest:
-            lost.append(_lost(card, Code.DUPLICATE_URL, f"the same address as {cards[kept].url}"))
-    unique = list(first.values())
-    same, story = pairs_of([cards[index].sketch for index in unique], lambda position: text_of(unique[position]))
-    leader = _leaders(len(unique), same)
-    staying = [position for position in range(len(unique)) if leader[position] == position]
-    place = {position: number for number, position in enumerate(staying)}
-    labels = clusters(len(staying), [(place[a], place[b]) for a, b in story if a in place and b in place])
-    names: dict[int, str] = {}
-    for number, label in enumerate(labels):
-        own = cards[unique[staying[number]]].id
-        names[label] = min(names.get(label, own), own)
-    for position, index in enumerate(unique):
-        if position not in place:
-            told = f"the same text as {cards[unique[leader[position]]].url}"
-            lost.append(_lost(cards[index], Code.DUPLICATE_STORY, told))
-    stories = {unique[position]: names[labels[number]] for number, position in enumerate(staying)}
-    photos = (photo for index in stories for photo in cards[index].photos)
-    groups = group_photos(photos, bits=config.near_duplicate_bits)
-    return Plan(stories, tuple(sorted(lost, key=lambda item: (item.item, item.code.value, item.detail))), groups)
+    lost: list[tuple[int, Code, int]] = []
+    for index in cards.ranked(article_of):
+        met = first.setdefault(cards.ids[index], index)
+        # the same address with the same record is no loss
+        if met != index and article_of(met).line() != article_of(index).line():
+            lost.append((index, Code.DUPLICATE_URL, met))
+    unique = array("q", first.values())
+    del first
+    same, story = pairs_of(cards.sketches, lambda position: article_of(unique[position]).text, rows=unique)
+    leader = _leaders(same)
+    lost += [(unique[position], Code.DUPLICATE_STORY, unique[other]) for position, other in sorted(leader.items())]
+    staying = array("q", (position for position in range(len(unique)) if position not in leader))
+    place = array("q", [-1]) * len(unique)
+    for number, position in enumerate(staying):
+        place[position] = number
+    labels = clusters(len(staying), [(place[a], place[b]) for a, b in story if place[a] >= 0 and place[b] >= 0])
+    kept = array("q", (unique[position] for position in staying))
+    del staying, place
+    names = [""] * len(kept)
+    for label, index in zip(labels, kept, strict=True):
+        names[label] = min(names[label] or cards.ids[index], cards.ids[index])
+    by_id = array("q", sorted(range(len(kept)), key=lambda number: cards.ids[kept[number]]))
+    named = [names[labels[number]] for number in by_id]
+    del names, labels
+    groups = group_photos(cards.photos, kept, article_of, bits=config.near_duplicate_bits)
+    return Plan(array("q", (kept[number] for number in by_id)), named, tuple(lost), groups)
 
 
 def settle(article: Article, label: str, found: Plan) -> Article:
     """An article that stays, with its story's label, the largest files of its photos, and notes of near matches."""
-    images = tuple(_repointed(image, found.photos.best[image.sha256]) for image in article.images)
+    images = tuple(_repointed(image, found.photos.larger.get(image.sha256)) for image in article.images)
     notes = [note for note in article.notes if not note.startswith(NEAR_MATCH)]
     notes += [
         f"{NEAR_MATCH}{image.url} is like {url} ({apart} of 64 bits differ)"
@@ -110,31 +89,34 @@ def settle(article: Article, label: str, found: Plan) -> Article:
     return article.model_copy(update={"story": label, "images": images, "notes": tuple(notes)})
 
 
-def _rank(card: Card) -> tuple[datetime, int, str, str]:
-    return card.published, -card.told, card.id, card.url
+def losses(found: Plan, article_of: ArticleOf) -> Iterator[Rejected]:
+    """The duplicates of a plan, in no order that means anything."""
+    told = {Code.DUPLICATE_URL: "the same address as", Code.DUPLICATE_STORY: "the same text as"}
+    for index, code, other in found.lost:
+        article = article_of(index)
+        detail = f"{told[code]} {article_of(other).url}"
+        yield Rejected(item=article.url, stage=Stage.COLLECT, code=code, detail=detail, source=article.source)
 
 
-def _leaders(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """For each index, itself or the first earlier one that it repeats and that is no repetition itself.
+def _leaders(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """For each index that repeats an earlier one the first that it repeats and that is no repetition itself.
 
-    No chains: what repeats a repetition only is kept, so that a half of the week decides as the whole does.
+    No chains: what repeats a repetition only is kept, since what it repeats is not there any more.
     """
-    earlier: list[list[int]] = [[] for _ in range(count)]
+    earlier: dict[int, list[int]] = {}
     for a, b in pairs:
-        earlier[max(a, b)].append(min(a, b))
-    leader = list(range(count))
-    for index in range(count):
-        leader[index] = next((other for other in sorted(earlier[index]) if leader[other] == other), index)
+        earlier.setdefault(max(a, b), []).append(min(a, b))
+    leader: dict[int, int] = {}
+    for index in sorted(earlier):
+        found = next((other for other in sorted(earlier[index]) if other not in leader), None)
+        if found is not None:
+            leader[index] = found
     return leader
 
 
-def _lost(card: Card, code: Code, detail: str) -> Rejected:
-    return Rejected(item=card.url, stage=Stage.COLLECT, code=code, detail=detail, source=card.source)
-
-
-def _repointed(image: ImageRef, file: Photo) -> ImageRef:
+def _repointed(image: ImageRef, file: ImageRef | None) -> ImageRef:
     """The same picture of a story, as the largest file; address and words stay the story's own."""
-    if file.sha256 == image.sha256:
+    if file is None:
         return image
     told = {name: getattr(file, name) for name in ("sha256", "ext", "width", "height", "phash")}
     return image.model_copy(update=told)

@@ -8,8 +8,10 @@ again where two sketches are near.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ _SEED = 1
 LEAST_EQUAL = 7
 #: Texts whose word runs are held while pairs are compared; candidates of one story lie together.
 _HELD_TEXTS = 256
+_BLOCK_SKETCHES = 1024
 
 Sketch = NDArray[np.uint32]
 
@@ -41,26 +44,72 @@ def word_runs(text: str) -> frozenset[str]:
 
 def sketch_of(text: str) -> Sketch:
     """MinHash values of a text's word runs, 128 numbers of 32 bits."""
-    from datasketch import MinHash
-
-    sketch = MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
+    sketch = _empty().copy()
     sketch.update_batch([run.encode() for run in sorted(word_runs(text))])
     return np.asarray(sketch.hashvalues, dtype=np.uint32)
 
 
+class Sketches:
+    """The sketches of many texts, half a kilobyte each and nothing more."""
+
+    def __init__(self, sketches: Iterable[Sketch] = ()) -> None:
+        self._blocks: list[NDArray[np.uint32]] = []
+        self._count = 0
+        for sketch in sketches:
+            self.add(sketch)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, sketch: Sketch) -> None:
+        """One more sketch, at the next position."""
+        if self._count == len(self._blocks) * _BLOCK_SKETCHES:
+            self._blocks.append(np.empty((_BLOCK_SKETCHES, _PERMUTATIONS), dtype=np.uint32))
+        self._blocks[-1][self._count % _BLOCK_SKETCHES] = sketch
+        self._count += 1
+
+    def near(self, one: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some sketches have `LEAST_EQUAL` values in common with one. The share of equal values is an estimate
+        of the texts' Jaccard index."""
+        mine = self._row(one)
+        return np.fromiter(
+            (np.count_nonzero(self._row(other) == mine) >= LEAST_EQUAL for other in others.tolist()),
+            dtype=np.bool_,
+            count=len(others),
+        )
+
+    def columns(self, start: int, stop: int) -> NDArray[np.uint32]:
+        """A copy of some columns of all sketches, (N, stop - start)."""
+        return np.concatenate([block[:, start:stop] for block in self._blocks])[: self._count]
+
+    def _row(self, position: int) -> Sketch:
+        block: Sketch = self._blocks[position // _BLOCK_SKETCHES][position % _BLOCK_SKETCHES]
+        return block
+
+
+@lru_cache(maxsize=1)
+def _empty() -> Any:
+    """A sketch of nothing. Its permutations are drawn once: that takes longer than sketching a short text."""
+    from datasketch import MinHash
+
+    return MinHash(num_perm=_PERMUTATIONS, seed=_SEED)
+
+
 def pairs_of(
-    sketches: Sequence[Sketch], text_of: Callable[[int], str]
+    sketches: Sketches, text_of: Callable[[int], str], *, rows: Sequence[int] | None = None
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """(pairs that are one text, pairs of one story), as indexes; the first list is part of the second."""
-    runs = lru_cache(maxsize=_HELD_TEXTS)(lambda index: word_runs(text_of(index)))
+    """(pairs that are one text, pairs of one story), as indexes; the first list is part of the second. With `rows`
+    only the sketches at these positions are compared, and indexes count in `rows`, those for `text_of` too."""
+    chosen = range(len(sketches)) if rows is None else rows
+    runs = lru_cache(maxsize=_HELD_TEXTS)(lambda index: _numbered(word_runs(text_of(index))))
     same: list[tuple[int, int]] = []
     story: list[tuple[int, int]] = []
-    for index, other in _candidates(sketches):
+    for index, other in _candidates(sketches, chosen):
         mine, theirs = runs(index), runs(other)
-        shared = len(mine & theirs)
+        shared = len(np.intersect1d(mine, theirs, assume_unique=True))
         if not shared:
             continue
-        jaccard = shared / len(mine | theirs)
+        jaccard = shared / (len(mine) + len(theirs) - shared)
         part = shared / min(len(mine), len(theirs))
         if jaccard >= SAME_TEXT or (part >= SAME_PART and shared >= 30):
             same.append((index, other))
@@ -69,30 +118,40 @@ def pairs_of(
     return same, story
 
 
-def _candidates(sketches: Sequence[Sketch]) -> list[tuple[int, int]]:
+def _numbered(runs: frozenset[str]) -> NDArray[np.int64]:
+    """Runs as numbers of 64 bits, which are as good for comparing within a process and a tenth of the size."""
+    return np.unique(np.fromiter(map(hash, runs), dtype=np.int64, count=len(runs)))
+
+
+def _candidates(sketches: Sketches, rows: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs whose sketches are equal in at least one band. Bands are chosen by datasketch for the lower threshold, and
     gone through one at a time, since an index of all of them would take more memory than the sketches."""
     from datasketch import MinHashLSH
 
-    if len(sketches) < 2:
+    if len(rows) < 2:
         return []
     shape = MinHashLSH(threshold=SAME_STORY, num_perm=_PERMUTATIONS)
-    values = np.stack(sketches)
+    chosen = np.array(rows, dtype=np.int64)
     pairs: set[tuple[int, int]] = set()
     for band in range(shape.b):
-        part = values[:, band * shape.r : (band + 1) * shape.r]
-        buckets: dict[bytes, list[int]] = {}
-        for index, row in enumerate(part):
-            buckets.setdefault(row.tobytes(), []).append(index)
-        for bucket in buckets.values():
-            pairs.update((a, b) for position, a in enumerate(bucket) for b in bucket[position + 1 :])
-    # a band may be equal by chance: among many short texts most candidates are, and each costs two texts to be read
-    return [(a, b) for a, b in sorted(pairs) if np.count_nonzero(values[a] == values[b]) >= LEAST_EQUAL]
+        part = sketches.columns(band * shape.r, (band + 1) * shape.r)[chosen]
+        order = np.lexsort(part.T)
+        part = part[order]
+        bounds = np.flatnonzero(np.r_[True, (part[1:] != part[:-1]).any(axis=1), True])
+        for bucket in np.flatnonzero(np.diff(bounds) > 1):
+            members = np.sort(order[bounds[bucket] : bounds[bucket + 1]])
+            for position, one in enumerate(members[:-1].tolist(), 1):
+                # a band may be equal by chance: among many texts most such pairs are, and holding them, or reading
+                # their texts, would cost more than all sketches
+                others = members[position:]
+                near = others[sketches.near(rows[one], chosen[others])]
+                pairs.update((one, other) for other in near.tolist())
+    return sorted(pairs)
 
 
-def clusters(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+def clusters(count: int, pairs: Sequence[tuple[int, int]]) -> Sequence[int]:
     """For each index the smallest index of its cluster, clusters being what the pairs connect."""
-    root = list(range(count))
+    root = array("q", range(count))
 
     def top(index: int) -> int:
         while root[index] != index:
@@ -104,4 +163,4 @@ def clusters(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
         x, y = top(a), top(b)
         if x != y:
             root[max(x, y)] = min(x, y)
-    return [top(index) for index in range(count)]
+    return array("q", (top(index) for index in range(count)))

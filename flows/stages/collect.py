@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from engine.core.errors import ConfigError
 from engine.core.schema import Article, FunnelStep, Link, Rejected
 from engine.core.store import StageDir, register_writer, stage_key
-from engine.core.store.stages import DATA, REJECTED
+from engine.core.store.stages import DATA, REJECTED, read_jsonl
 from flows import console
 from flows.run import Run
 from flows.stages.base import Done, batches, clock, done, split
-from flows.stages.lines import Lines
+from flows.stages.lines import Lines, in_order
 from flows.stages.sources import rows_of
 
 if TYPE_CHECKING:
@@ -78,30 +79,30 @@ async def _collect(run: Run, where: StageDir) -> None:
                 kept, lost = split(results2, Article)
                 where.commit_shard(index, kept, lost, run=clock(began))
                 bar.step(len(shard))
-    _finish(run, where, found, len(shards), started=started)
+    count = len(shards)
+    del links, shards, missing
+    _finish(run, where, found, count, started=started)
 
 
 def _finish(run: Run, where: StageDir, found: StageDir, shards: int, *, started: float) -> None:
     """The whole-window step over the shards' articles, each read when it is needed: memory holds a card of each."""
-    from engine.news.duplicates import card_of, plan, settle
+    from engine.news.duplicates import Cards, losses, plan, settle
 
-    articles, refused = Lines(Article), Lines(Rejected)
+    articles = Lines(Article)
     folders = [where.shard(index) for index in range(shards)]
-    cards = [card_of(article) for folder in folders for _, article in articles.add(folder / DATA)]
-    decided = plan(cards, lambda position: articles.read(position).text, run.config.collect)
-    losses = [
-        (item.item, item.code.value, item.detail, position)
-        for folder in (found.path, *folders)
-        for position, item in refused.add(folder / REJECTED)
-    ]
-    own = {len(losses) + number: item for number, item in enumerate(decided.lost)}
-    losses += [(item.item, item.code.value, item.detail, position) for position, item in own.items()]
-    losses.sort(key=lambda loss: loss[:3])
-    staying = [(index, decided.stories[index]) for _, index in sorted((cards[i].id, i) for i in decided.stories)]
+    cards = Cards(article for folder in folders for _, article in articles.add(folder / DATA))
+    decided = plan(cards, articles.read, run.config.collect)
     del cards
+    refused = chain(
+        (item for folder in (found.path, *folders) for item in read_jsonl(folder / REJECTED, Rejected)),
+        losses(decided, articles.read),
+    )
     where.commit_sorted(
-        (settle(articles.read(position), label, decided) for position, label in staying),
-        (own[position] if position in own else refused.read(position) for *_, position in losses),
+        (
+            settle(articles.read(position), label, decided)
+            for position, label in zip(decided.staying, decided.labels, strict=True)
+        ),
+        in_order(refused, Rejected, key=lambda item: (item.item, item.code.value, item.detail), folder=where.path),
         stage="collect",
         found=found.funnel().kept,
         run=clock(started),

@@ -21,7 +21,7 @@ from engine.core.store import BlobStore
 from engine.news.duplicates import reduce
 from engine.news.photogroups import near_pairs
 from engine.news.photos import distance, near, perceptual_hash, take_photo
-from engine.news.stories import clusters, pairs_of, sketch_of
+from engine.news.stories import Sketches, clusters, pairs_of, sketch_of
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 CONFIG = CollectSection()
@@ -175,14 +175,15 @@ def test_a_drawn_sign_is_a_logo_and_a_product_on_white_is_none(tmp_path: Path) -
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=30), st.integers(0, 12))
-def testnear_pairs_are_all_found(values: list[int], bits: int) -> None:
+def test_near_pairs_are_all_found(values: list[int], bits: int) -> None:
     # neighbours of the first few, so that there is something to find
     values = values + [value ^ (1 << (i % 64)) ^ (1 << ((7 * i) % 64)) for i, value in enumerate(values[:10])]
     hashes = [f"{value:016x}" for value in values]
+    found = near_pairs(np.array(values, dtype=np.uint64), bits=bits)
     brute = [
         (i, j) for i in range(len(hashes)) for j in range(i + 1, len(hashes)) if distance(hashes[i], hashes[j]) <= bits
     ]
-    assert near_pairs(hashes, bits=bits) == brute
+    assert found == brute
     assert all(near(hashes[i], [hashes[j]], bits=bits) for i, j in brute)
 
 
@@ -284,10 +285,10 @@ def test_clusters_are_what_the_pairs_connect(count: int, pairs: list[tuple[int, 
     assert all(found[a] == found[b] for a, b in pairs)
     assert all(found[i] <= i and found[found[i]] == found[i] for i in range(count))
     if not pairs:
-        assert found == list(range(count))
+        assert list(found) == list(range(count))
 
 
 def test_texts_without_words_are_no_story() -> None:
     items = [article("a", text="..."), article("b", text="!!!")]
-    same, near_ones = pairs_of([sketch_of(item.text) for item in items], lambda index: items[index].text)
+    same, near_ones = pairs_of(Sketches(sketch_of(item.text) for item in items), lambda index: items[index].text)
     assert (same, near_ones) == ([], [])
