@@ -4,7 +4,8 @@
 
 A server process answers with article pages of about 30 KB on made-up hosts. Reported: the guarded client with robots,
 pacing and cache switched on; the peer (httpx alone, same concurrency); reading the same pages in two processes, a core
-each; the collect stage with extraction and photos in one; and how memory grows over shards of 64 links.
+each; the collect stage with extraction and photos, read in its own process and in two beside it; and how memory grows
+over shards of 64 links.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from engine.core.windows import parse_window
 from engine.news.collect import run
 from engine.news.deps import NewsDeps
 from engine.news.extract import extract_page
+from engine.news.readers import readers
 from engine.web.client import WebClient
 
 WINDOW = parse_window("2026-03-02..2026-03-08")
@@ -98,7 +100,8 @@ async def _measure(port: int, pages: int, collect: int, hosts: int) -> None:
     _say(f"fetch: {of_cpu:.0f} pages per second of one core")
     _say(f"replay from the cache, offline: {replay:.0f} pages/s")
     if collect:
-        await _collect(config, names, collect)
+        for processes in (1, 2):
+            await _collect(config, names, collect, processes)
 
 
 async def _peer(port: int, pages: int) -> float:
@@ -114,7 +117,7 @@ async def _peer(port: int, pages: int) -> float:
     return pages / (time.perf_counter() - start)
 
 
-async def _collect(config: CollectSection, names: Sequence[str], pages: int) -> None:
+async def _collect(config: CollectSection, names: Sequence[str], pages: int, processes: int) -> None:
     links = [
         Link(url=f"http://{names[n % len(names)]}/n/{n}", source="bench", source_type="feed", title="t")
         for n in range(pages)
@@ -122,16 +125,19 @@ async def _collect(config: CollectSection, names: Sequence[str], pages: int) -> 
     with tempfile.TemporaryDirectory() as folder:
         memory: list[int] = []
         kept = 0
-        start, cpu = time.perf_counter(), time.process_time()
-        async with WebClient(config, cache=None) as client:
-            deps = NewsDeps(fetcher=client, blobs=BlobStore(Path(folder)))
+        async with WebClient(config, cache=None) as client, readers(processes) as reading:
+            # processes take a second or two to start, which is nothing for a window
+            await asyncio.gather(*(reading.call(extract_page, _page(n), f"http://{names[0]}/") for n in range(8)))
+            start, cpu = time.perf_counter(), time.process_time()
+            deps = NewsDeps(fetcher=client, blobs=BlobStore(Path(folder)), readers=reading)
             for first in range(0, pages, SHARD):
                 items = await run(links[first : first + SHARD], config, window=WINDOW, deps=deps)
                 kept += sum(isinstance(item, Article) for item in items)
                 memory.append(_rss_mb())
-        wall, used = time.perf_counter() - start, time.process_time() - cpu
+            wall, used = time.perf_counter() - start, time.process_time() - cpu
     half = memory[len(memory) // 2]
-    _say(f"collect with photos: {pages / wall:.1f} pages/s wall, {pages / used:.1f} per CPU second, {kept} kept")
+    _say(f"collect with photos, processes = {processes}: {pages / wall:.1f} pages/s wall, {kept} kept")
+    _say(f"  {pages / used:.1f} pages per CPU second of the collecting process")
     _say(f"memory after the first shard {memory[0]} MB, half way {half} MB, at the end {memory[-1]} MB")
 
 

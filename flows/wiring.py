@@ -43,11 +43,19 @@ async def news_deps(run: Run) -> AsyncIterator[NewsDeps]:
     """The guarded web client with its cache, the blobs, what the harvest remembered, and photos known from before."""
     from engine.news.deps import NewsDeps
     from engine.news.harvest import Harvested
+    from engine.news.readers import readers
     from engine.web.client import WebClient
 
-    async with WebClient(run.config.collect, cache=run.home.cache("http")) as client:
+    async with (
+        WebClient(run.config.collect, cache=run.home.cache("http")) as client,
+        readers(run.config.collect.processes) as reading,
+    ):
         yield NewsDeps(
-            fetcher=client, blobs=run.home.blobs, memory=Harvested(run.home.harvest), known_photos=_known_photos(run)
+            fetcher=client,
+            blobs=run.home.blobs,
+            memory=Harvested(run.home.harvest),
+            known_photos=_known_photos(run),
+            readers=reading,
         )
 
 

@@ -42,6 +42,9 @@ class ImageError(Exception):
         self.code = code
         self.detail = detail
 
+    def __reduce__(self) -> tuple[type[ImageError], tuple[Code, str]]:
+        return ImageError, (self.code, self.detail)
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:

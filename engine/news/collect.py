@@ -23,7 +23,8 @@ from engine.news.domains import domain_of
 from engine.news.duplicates import reduce
 from engine.news.extract import Page, article_of, extract_page
 from engine.news.page.pictures import fold_key
-from engine.news.photos import near, take_photo
+from engine.news.photos import near, read_photo
+from engine.news.readers import ReaderDied, Readers
 from engine.news.sources.base import latest_of
 from engine.web.errors import FetchError
 from engine.web.optout import REMARK_HEADER
@@ -44,8 +45,7 @@ class _Context:
     window: Window
     deps: NewsDeps
     latest: datetime
-    # parsing is work for the processor: more of it at a time would only hold up the network's loop
-    parsing: asyncio.Semaphore
+    readers: Readers
 
 
 async def run(
@@ -56,7 +56,7 @@ async def run(
     An image that is refused is a `Rejected` with the article's URL as parent; an article left without one is
     `NO_IMAGE`. Raises `TransientError` where the network as a whole seems to be gone.
     """
-    context = _Context(config, window, deps, latest_of(window), asyncio.Semaphore(2))
+    context = _Context(config, window, deps, latest_of(window), deps.readers or Readers())
     results = await asyncio.gather(*(_one(link, context) for link in shard))
     _require_network(shard, results)
     return [item for result in results for item in result]
@@ -81,10 +81,12 @@ async def _one(link: Link, context: _Context) -> list[Article | Rejected]:
     others = list(link.witnesses)
     if link.first_seen is not None:
         others.append(DateWitness(kind="first_seen", value=link.first_seen, raw=link.first_seen.isoformat()))
-    async with context.parsing:
-        page = await asyncio.to_thread(
-            extract_page, fetched.body, fetched.url, headers=fetched.headers, latest=context.latest, others=others
+    try:
+        page = await context.readers.call(
+            extract_page, fetched.body, fetched.url, headers=dict(fetched.headers), latest=context.latest, others=others
         )
+    except ReaderDied as error:
+        return [lost(Code.NO_TEXT, str(error))]
     problem = _refuse(page, context)
     if problem is not None:
         return [lost(*problem)]
@@ -149,16 +151,13 @@ async def _photos(page: Page, link: Link, context: _Context) -> tuple[tuple[Imag
             continue
         try:
             fetched = await context.deps.fetcher.fetch(claim.url, kind="image")
-            async with context.parsing:
-                photo = await asyncio.to_thread(
-                    take_photo,
-                    fetched.body,
-                    claim,
-                    min_side_px=config.min_image_side_px,
-                    blobs=context.deps.blobs,
-                )
+            photo = await context.readers.call(read_photo, fetched.body, claim, min_side_px=config.min_image_side_px)
+            await asyncio.to_thread(context.deps.blobs.put, fetched.body, photo.ext)
         except (FetchError, ImageError) as error:
             lost(claim, error.code, error.detail)
+            continue
+        except ReaderDied as error:
+            lost(claim, Code.IMAGE_NOT_AN_IMAGE, str(error))
             continue
         twin = next(
             (other for other in kept if near(photo.phash, [other.phash], bits=config.near_duplicate_bits)), None

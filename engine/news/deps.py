@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from engine.core.protocols import Blobs, Fetcher
 from engine.core.schema import Link, Window
+from engine.news.readers import Readers
 
 
 class Memory(Protocol):
@@ -28,10 +29,11 @@ class NewsDeps:
     """`fetcher` gets everything, `blobs` keeps pages and images. `memory` is read by `find` if there is one.
 
     `known_photos` are perceptual hashes (16 hex digits) of photos in earlier snapshots: an image like one of them is
-    archive material.
+    archive material. `readers` read pages and pictures; without them threads of this process do.
     """
 
     fetcher: Fetcher
     blobs: Blobs
     memory: Memory | None = None
     known_photos: tuple[str, ...] = ()
+    readers: Readers | None = None
