@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pycocotools import mask as coco
 
+from engine.core.geometry import Mask
 from engine.core.images import encode_jpeg
 from engine.core.masks import encode_png
 from inference.benchmarks.registry import open_benchmark
@@ -138,9 +139,9 @@ def _refcoco(folder: Path, name: str, ann_ids: list[Any]) -> None:
     (folder / name).write_bytes(data)
 
 
-def _seg_zero(folder: Path) -> None:
-    mask = box_mask(20, 30, (5, 5, 15, 10))
-    row = {
+def seg_zero_row(mask: Mask) -> dict[str, Any]:
+    """A row of Seg-Zero's ReasonSeg table."""
+    return {
         "image": {"bytes": encode_jpeg(picture(20, 30, seed=1)), "path": None},
         "mask": mask.tolist(),
         "text": "the lid",
@@ -149,6 +150,11 @@ def _seg_zero(folder: Path) -> None:
         "img_height": 20,
         "img_width": 30,
     }
+
+
+def _seg_zero(folder: Path) -> None:
+    mask = box_mask(20, 30, (5, 5, 15, 10))
+    row = seg_zero_row(mask)
     (folder / "seg-zero-reasonseg").mkdir()
     pq.write_table(pa.Table.from_pylist([row]), folder / "seg-zero-reasonseg" / "test.parquet")
     new = '[{"bbox_2d": [84, 42, 420, 210], "point_2d": [210, 105]}]'
