@@ -32,19 +32,24 @@ def wanted(*, silent_s: int = SILENT_S, late_s: int = LATE_S) -> list[Any]:
 
     A run that was started and sends neither heartbeat nor end for `silent_s` has lost its worker: it is marked as
     crashed, which frees its slot. One that is late for `late_s` is cancelled, so that runs do not pile up behind a
-    pool without workers: the window is found by the next catch-up.
+    pool without workers: the window is found by the next catch-up. Windows of a backfill that wait for their turn are
+    not late.
     """
     from prefect.client.schemas.objects import StateType
     from prefect.events import AutomationCore, EventTrigger, Posture, ResourceSpecification
     from prefect.events.actions import CancelFlowRun, ChangeFlowRunState
 
+    # types are said: an update sends only what was set, and an action without its type becomes one that does nothing
     runs = ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"})
     ends = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")}
+    # a run that waits for the deployment's slot was looked at: its worker lives and is busy, perhaps for days
+    taken = {f"prefect.flow-run.{state}" for state in ("Pending", "Running", "AwaitingConcurrencySlot")}
     return [
         AutomationCore(
             name=f"{PREFIX}a silent run has crashed",
             description="A killed worker leaves its run in state Running; this frees its slot.",
             trigger=EventTrigger(
+                type="event",
                 match=runs,
                 for_each={"prefect.resource.id"},
                 after={"prefect.flow-run.heartbeat"},
@@ -55,7 +60,10 @@ def wanted(*, silent_s: int = SILENT_S, late_s: int = LATE_S) -> list[Any]:
             ),
             actions=[
                 ChangeFlowRunState(
-                    state=StateType.CRASHED, message="no heartbeat any more: the worker is lost", force=True
+                    type="change-flow-run-state",
+                    state=StateType.CRASHED,
+                    message="no heartbeat any more: the worker is lost",
+                    force=True,
                 )
             ],
         ),
@@ -63,15 +71,16 @@ def wanted(*, silent_s: int = SILENT_S, late_s: int = LATE_S) -> list[Any]:
             name=f"{PREFIX}a run that nobody takes is cancelled",
             description="Nobody works on the pool; the window is found again by the catch-up.",
             trigger=EventTrigger(
+                type="event",
                 match=runs,
                 for_each={"prefect.resource.id"},
                 after={"prefect.flow-run.Late"},
-                expect={"prefect.flow-run.Pending", "prefect.flow-run.Running", *ends},
+                expect={*taken, *ends},
                 posture=Posture.Proactive,
                 threshold=1,
                 within=timedelta(seconds=late_s),
             ),
-            actions=[CancelFlowRun()],
+            actions=[CancelFlowRun(type="cancel-flow-run")],
         ),
     ]
 

@@ -12,10 +12,12 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from support.week import ready_database
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,24 +42,30 @@ class PrefectServer:
             "PREFECT_WORKER_QUERY_SECONDS": "1",
             "PREFECT_CLIENT_MAX_RETRIES": "12",
             "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
-            "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
-            "PREFECT_SERVER_SERVICES_TRIGGERS_PROACTIVE_INTERVAL_SECONDS": "1",
+            "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "2",
+            "PREFECT_SERVER_SERVICES_LATE_RUNS_AFTER_SECONDS": "2",
+            "PREFECT_SERVER_SERVICES_LATE_RUNS_LOOP_SECONDS": "1",
+            "PREFECT_SERVER_EVENTS_PROACTIVE_GRANULARITY": "PT1S",
             "DO_NOT_TRACK": "1",
         }
+        self.database = database
         if database:
             self.env["PREFECT_API_DATABASE_CONNECTION_URL"] = database
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._start("server", "server", "start", "--host", "127.0.0.1", "--port", str(self.port), "--no-ui")
+        if not self.database:
+            ready_database(self.folder, self.folder.parent / "cache")
+        server = self._start("server", "server", "start", "--host", "127.0.0.1", "--port", str(self.port), "--no-ui")
         deadline = time.monotonic() + 240
-        while time.monotonic() < deadline:
+        while server.poll() is None and time.monotonic() < deadline:
             try:
-                urllib.request.urlopen(f"{self.env['PREFECT_API_URL']}/health", timeout=5).close()
+                self.api("health")
                 return self
             except (urllib.error.URLError, OSError):
                 time.sleep(0.3)
+        self.__exit__(None, None, None)
         raise TimeoutError((self.folder / "server.log").read_text()[-2000:])
 
     def __exit__(
@@ -110,34 +118,64 @@ class PrefectServer:
         words = ["worker", "start", "--pool", pool, "--limit", str(limit), "--name", name]
         return self._start(f"worker-{name}", *words, *(["--work-queue", queue] if queue else []))
 
+    def api(self, path: str, body: Any = None, *, method: str = "") -> Any:
+        """What the server's API answers, decoded: GET without a body, else POST, or the method that is named."""
+        request = urllib.request.Request(
+            f"{self.env['PREFECT_API_URL']}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+            method=method or ("GET" if body is None else "POST"),
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            told = answer.read()
+        return json.loads(told) if told else None
+
     def deploy(self) -> None:
-        """The pools, the low-priority queue and the project's deployments, as docs/operation.md says."""
+        """The pools, the low-priority queue and the project's deployments, as the compose file makes them."""
         for pool in ("cpu", "gpu"):
             self.prefect("work-pool", "create", pool, "--type", "process")
         self.prefect("work-queue", "create", "backfill", "--pool", "cpu", "--priority", "10")
         self.prefect("--no-prompt", "deploy", "--all", cwd=ROOT)
 
-    def runs(self) -> list[dict[str, str]]:
-        """All flow runs: name, state, work queue, pool and the deployment's name."""
-        found: list[dict[str, str]] = json.loads(
-            self.python(
-                """
-names = {d.id: d.name for d in client.read_deployments()}
-rows = [
-    {"name": r.name, "state": r.state.type.value, "queue": r.work_queue_name or "", "pool": r.work_pool_name or "",
-     "deployment": names.get(r.deployment_id, ""), "auto": str(r.auto_scheduled)}
-    for r in client.read_flow_runs()
-]
-print(json.dumps(rows))
-"""
-            )
-        )
+    def deployment(self, name: str) -> dict[str, Any]:
+        """A deployment by its full name, flow/deployment."""
+        found: dict[str, Any] = self.api(f"deployments/name/{name}")
+        return found
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All flow runs: id, name, state, message, work queue, pool, the deployment's name and whether a schedule made
+        it."""
+        names = {one["id"]: one["name"] for one in self.api("deployments/filter", {})}
+        return [
+            {
+                "id": one["id"],
+                "name": one["name"],
+                "state": one["state_type"],
+                "message": one["state"]["message"],
+                "queue": one["work_queue_name"],
+                "pool": one["work_pool_name"],
+                "deployment": names.get(one["deployment_id"], ""),
+                "auto": one["auto_scheduled"],
+            }
+            for one in self.api("flow_runs/filter", {"limit": 200})
+        ]
+
+    def run(self, name: str) -> dict[str, Any]:
+        """A flow run by its id, as the API tells it."""
+        found: dict[str, Any] = self.api(f"flow_runs/{name}")
         return found
 
     def slots_held(self) -> int:
         """Slots of all concurrency limits that somebody occupies."""
-        code = "print(sum(x.active_slots for x in client.read_global_concurrency_limits(limit=200, offset=0)))"
-        return int(self.python(code))
+        return sum(int(one["active_slots"]) for one in self.api("v2/concurrency_limits/filter", {"limit": 200}))
+
+
+def wait_for(condition: Callable[[], bool], *, timeout_s: float, what: str) -> None:
+    """Return as soon as the condition holds; fail the test where it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.2)
 
 
 def kill_tree(pid: int) -> None:
