@@ -235,6 +235,10 @@ async def test_two_halves_are_one_piece(tmp_path: Path) -> None:
         ]
         whole = await collect(site, [feed()], tmp_path)
     one = {article.id: article for article in articles(whole)}
+    # all that the halves have and the whole has not is what repeats the earlier half
+    early, late = ({article.id: article.url for article in articles(half)} for half in halves)
+    assert {url for name, url in {**early, **late}.items() if name not in one} == {f"http://{HOST}/2026/03/06/121"}
+    assert one.keys() <= early.keys() | late.keys()
     # what two publishers tell in both halves is known only together: the halves are reduced once more
     merged = reduce([article for half in halves for article in articles(half)], collect_config("", HOST))
     assert {article.id: article for article in articles(merged)} == one

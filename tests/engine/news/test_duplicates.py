@@ -243,8 +243,9 @@ def test_what_repeats_a_repetition_only_is_kept() -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 8), st.integers(0, 2)), min_size=1, max_size=8))
-def test_two_halves_reduced_together_are_the_week(drawn: list[tuple[int, int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 8)), min_size=1, max_size=8))
+def test_two_halves_reduced_together_are_the_week(drawn: list[tuple[int, int]]) -> None:
+    # copies of a text bring the same photo: a larger file that only a copy had stays behind with it (see test_halves)
     hashes = ["0f0f0f0f0f0f0f0f", "0f0f0f0f0f0f0f0e", "f0f0ff00ff00f0ff"]
     items = [
         article(
@@ -258,7 +259,8 @@ def test_two_halves_reduced_together_are_the_week(drawn: list[tuple[int, int, in
                 ),
             ),
         )
-        for i, (which, day, photo) in enumerate(drawn)
+        for i, (which, day) in enumerate(drawn)
+        for photo in [which % 3]
     ]  # fmt: skip
     whole = kept(reduce(items, CONFIG))
     early, late = ([item for item in items if (item.published_at.day < 5) is first] for first in (True, False))  # type: ignore[union-attr]
