@@ -144,17 +144,17 @@ def _yields(one: Made, other: Made) -> dict[str, tuple[int, int]]:
 
 def _scores(one: Made, other: Made) -> Iterator[ScoreShift]:
     """Segmenters that both configurations name, each scored on both sets of rows."""
-    from flows.stages import score
+    from flows.stages import reports, score
 
     names = [name for name in one.run.config.score.segmenters if name in other.run.config.score.segmenters]
     if not names:
         return
-    reports: list[ScoreReport | None] = []
+    found: list[ScoreReport | None] = []
     for made in (one, other):
         task = _task(made)
         score.do_task(task)
-        reports.append(score.read_report(score.place(task)))
-    first, second = reports
+        found.append(reports.read_report(score.place(task)))
+    first, second = found
     if first is None or second is None:
         return
     for name in names:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
 from engine.core.errors import RefusedError
 from engine.core.store.files import TEMPORARY, sweep
-from engine.core.store.lock import locked
+from engine.core.store.lock import held, locked
 
 _DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 
@@ -28,6 +29,10 @@ def collect_garbage(home: Path, *, dry_run: bool = False) -> dict[str, int]:
             except RefusedError as error:
                 raise RefusedError(f"a run is going on: {error}") from error
         rubbish = len([*home.rglob(f"{TEMPORARY}*")]) if dry_run else sweep(home)
+        for folder in _without_predictions(home):
+            rubbish += 1
+            if not dry_run:
+                shutil.rmtree(folder)
         named = _named_digests(home)
         count = size = 0
         for path in sorted((home / "blobs").glob("*/*")):
@@ -37,6 +42,16 @@ def collect_garbage(home: Path, *, dry_run: bool = False) -> dict[str, int]:
                 if not dry_run:
                     path.unlink()
     return {"rubbish": rubbish, "blobs": count, "bytes": size}
+
+
+def _without_predictions(home: Path) -> list[Path]:
+    """Folders of segmenters that hold nothing but locks which nobody holds: what was to be scored did not fit."""
+    return [
+        folder
+        for folder in sorted((home / "predictions").glob("*/*"))
+        if folder.is_dir()
+        if all(path.suffix == ".lock" and not held(path) for path in folder.iterdir())
+    ]
 
 
 def _named_digests(home: Path) -> set[bytes]:

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, RefusedError
 from engine.core.store import Home
+from flows.ranking import is_trial, rank
+from flows.stages.reports import left_out
+from flows.status.weeks import read_json
 
 if TYPE_CHECKING:
+    from engine.core.schema import ScoreReport
     from inference.benchmarks.base import Benchmark
     from inference.report.publish import Published
 
@@ -44,7 +48,7 @@ def shared_files(home: Home, board: Path) -> dict[str, Path]:
 
 
 def published_run(text: str, home: Home, where: str, *, endpoint: str | None = None) -> Published:
-    """The published run that a score string is of: of several, that with the most segmenters.
+    """The published run that a score string is of: of several, the one that ranks first.
 
     `where` is a folder (one run, or many below it), a repository OWNER/NAME[@REVISION], or "" for this home's reports.
     Raises `ConfigError` where there is none.
@@ -65,12 +69,48 @@ def published_run(text: str, home: Home, where: str, *, endpoint: str | None = N
     else:
         raise ConfigError(f"there are no published runs at {where}: give a folder or OWNER/NAME")
     told = [(folder, read_report(folder / "report.json")) for folder in folders]
-    wanted = [(len(report.segmenters), folder.name, folder) for folder, report in told if report.score_string == text]
+    wanted = [
+        (*rank(left_out(report).values()), str(folder), folder)
+        for folder, report in told
+        if report.score_string == text
+    ]
     if not wanted:
+        if not where:
+            refuse_removed(text, home)
         known = sorted({report.score_string for _, report in told})
         hint = f"; there are: {', '.join(known[:5])}" if known else ""
         raise ConfigError(f"no published run of '{text}' in {where or home.root / 'reports'}{hint}")
-    return read_published(max(wanted)[2])
+    return read_published(max(wanted)[-1])
+
+
+def refuse_removed(text: str, home: Home) -> None:
+    """Raises `ConfigError` where a takedown removed this home's reports of the data that a score string names."""
+    from inference.metrics.scorestring import parse
+
+    name = parse(text).dataset.rpartition("/")[2]
+    for path in sorted((home.root / "receipts").glob("takedown-*.json"), reverse=True):
+        told = read_json(path)
+        rows = {re.sub(r"\.r\d+$", "", Path(folder).name, flags=re.ASCII) for folder in told.get("rows", {})}
+        if name in rows and told.get("files", {}).get("reports") and not told.get("dry_run"):
+            raise ConfigError(
+                f"the reports of {name} were removed here by the takedown of {str(told.get('at'))[:10]} ({path}): "
+                f"they showed what was taken down: 'nest score {name}' scores what is left under a string of its own; "
+                "a run that was published elsewhere is replayed with --published OWNER/NAME"
+            )
+
+
+def refuse_trial(report: ScoreReport) -> None:
+    """Raises `RefusedError` for a report that nobody should quote: of a pilot or another part of a snapshot, or with a
+    segmenter that left out more than a tenth."""
+    name, _, part = report.dataset.partition(".")
+    if name.startswith("NEST_") and part:
+        raise RefusedError(f"the report is of {report.dataset}, a part of {name}: score the whole to quote it")
+    for segmenter, (missing, pairs) in left_out(report).items():
+        if is_trial(missing, pairs):
+            raise RefusedError(
+                f"{segmenter} says nothing of {missing} of {pairs} pairs of {report.dataset}: that was a trial, its "
+                "figures are none of the snapshot; score predictions of all of them to quote it"
+            )
 
 
 def pinned_data(text: str, home: Home, *, endpoint: str | None = None) -> tuple[Benchmark, str]:

@@ -12,7 +12,7 @@ from flows import console
 from flows.commands.common import next_step, print_json
 from flows.pilot import whole_week
 from flows.run import Run
-from flows.stages import collect, push, score, snapshot
+from flows.stages import collect, push, reports, score, snapshot
 
 
 def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
@@ -27,7 +27,7 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         console.say("")
         console.say(told)
     page = score.folder(run) if built else None
-    scores = score.table(page)
+    scores = reports.table(page)
     if scores:
         console.say("")
         console.say(scores)
@@ -67,7 +67,7 @@ def summary(run: Run) -> dict[str, Any]:
         "funnel": [step.model_dump(mode="json") for step in (built.funnel if built else snapshot.funnel(run))],
         "publishers": publisher_counts(run),
         "report": str(page / "report.html") if page and (page / "report.html").is_file() else None,
-        "scores": score.figures(page),
+        "scores": reports.figures(page),
         "whole_week": week.plain() if (week := whole_week(run)) is not None else None,
     }
 

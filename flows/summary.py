@@ -18,7 +18,7 @@ from engine.core.store import sha256_bytes, write_atomic
 from flows.notify import tell
 from flows.plan import states
 from flows.run import Run
-from flows.stages import push, score, snapshot
+from flows.stages import push, reports, score, snapshot
 from flows.stages.base import Done
 
 PACKAGES = ("nest-data-engine", "prefect", "numpy", "pyarrow", "datasets", "torch", "transformers")
@@ -112,7 +112,7 @@ def _artifacts(run: Run, steps: list[Done], told: dict[str, Any]) -> None:
             "truth": row["truth"],
             **{name: figure["value"] for name, figure in row["figures"].items()},
         }
-        for row in score.figures(score.folder(run))
+        for row in reports.figures(score.folder(run))
     ]
     if scores:
         create_table_artifact(scores, key=f"scores-{key}", description=f"Scores on {run.snapshot_name}")

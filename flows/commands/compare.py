@@ -40,6 +40,8 @@ def compare(
 
     if len(second) != 1:
         raise ConfigError("give two configurations: nest compare W --config a.toml b.toml")
+    if (config or Path("nest.toml")).resolve() == second[0].resolve():
+        raise ConfigError(f"{second[0]} is both configurations: give the one as it was, and the changed one")
     overrides = {"collect.limit": limit} if limit is not None else {}
     runs = [open_run(window, config_path=path, overrides=overrides) for path in (config, second[0])]
     if dry_run:

@@ -44,8 +44,10 @@ def score(
     as_json: JsonOption = False,
 ) -> None:
     """Run segmenters over a dataset, or take predictions from files, and score them."""
+    from flows.stages import reports
     from flows.stages import score as stage
     from inference.rose.ablation import ablation
+    from inference.segmenters.registry import require_address
 
     if any(not path.strip() for path in predictions or ()):
         raise ConfigError("--predictions names no file: it is empty")
@@ -65,6 +67,9 @@ def score(
             f"the snapshot of {dataset} was made with other settings or an earlier version: it is scored as it lies, "
             "and the window's own news cannot be searched ('nest refresh' brings it up to date)"
         )
+    if dry_run:
+        for name in settings.score.segmenters:
+            require_address(name, settings)
     found = stage.places(task)
     if dry_run:
         for name, where in found.items():
@@ -75,12 +80,12 @@ def score(
     place = stage.place(task)
     if as_json:
         print_json(
-            {"dataset": task.name, "report": done.path, "scores": stage.figures(place), "costs": stage.costs(place)}
+            {"dataset": task.name, "report": done.path, "scores": reports.figures(place), "costs": reports.costs(place)}
         )
         return
     if not done.fresh:
         console.say("everything was scored before, nothing to do.")
-    console.say(stage.table(place))
+    console.say(reports.table(place))
     console.say(f"report    {done.path}/report.html")
     next_step("nest segmenters" if not names else f"nest score {dataset}")
 
@@ -108,10 +113,14 @@ def task_named(dataset: str, settings: Any) -> Any:
             window = parse_window(dataset)
         except ConfigError:
             return stage.task_for(dataset, settings)
+        if not (settings.home / "snapshots" / window.name).is_dir():
+            raise ConfigError(
+                f"there is no snapshot of {window.label} in {settings.home}: "
+                f"'nest refresh --window {window.label}' makes one"
+            )
         try:
             task = stage.task_of(run_for(settings, window.label))
         except ConfigError:  # the configuration cannot be fingerprinted here; its snapshot can be read all the same
             task = None
-        if task is not None:
-            return task
+        return stage.task_for(window.name, settings) if task is None else task
     return stage.task_for(dataset, settings)

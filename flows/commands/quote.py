@@ -42,7 +42,7 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Print a window's score table, or write the leaderboard over time."""
-    from flows.stages import score as stage
+    from flows.stages import reports
 
     settings = config_of(config)
     if every:
@@ -52,13 +52,13 @@ def report(
         raise ConfigError("--push goes with --all: it shares the leaderboard and all published runs")
     if dataset is None:
         raise ConfigError("say which window, or give --all")
-    place = stage.stored_report(task_named(dataset, settings))
+    place = reports.stored_report(task_named(dataset, settings))
     if place is None:
         raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
     if as_json:
-        print_json({"report": str(place), "scores": stage.figures(place)})
+        print_json({"report": str(place), "scores": reports.figures(place)})
     else:
-        console.out(stage.table(place))
+        console.out(reports.table(place))
         console.say(f"report    {place}/report.html")
 
 
@@ -69,13 +69,13 @@ def _leaderboard(settings: object, anchors: tuple[str, ...], out: Path | None, p
     from engine.snapshot.names import repo_id
     from flows.quoting import shared_files
     from flows.shifts import read_shifts
-    from flows.stages import score as stage
+    from flows.stages import reports
     from flows.wiring import hub_token
     from inference.report.leaderboard import write_leaderboard
 
     assert isinstance(settings, Config)
     home = Home(settings.home)
-    found = stage.latest_reports(home)
+    found = reports.latest_reports(home)
     scored = {row.segmenter for item in found for row in item.rows if row.kind == "segmenter"}
     for name in anchors:
         if name not in scored:
@@ -115,7 +115,8 @@ def cite(
     config: ConfigOption = None,
 ) -> None:
     """Print the methods paragraph, a LaTeX table and BibTeX for a scored window."""
-    from flows.stages import score as stage
+    from flows.quoting import refuse_trial
+    from flows.stages import reports
     from inference.report.cite import bibtex, latex, methods
     from inference.report.publish import read_report
 
@@ -123,10 +124,11 @@ def cite(
     if path.suffix == ".json" and path.is_file():
         found = read_report(path)
     else:
-        told = stage.read_report(stage.stored_report(task_named(dataset, config_of(config))))
+        told = reports.read_report(reports.stored_report(task_named(dataset, config_of(config))))
         if told is None:
             raise ConfigError(f"{dataset} was not scored yet: run 'nest score {dataset}'")
         found = told
+    refuse_trial(found)
     console.out("\n\n".join([methods(found), latex(found), bibtex(found)]))
 
 

@@ -54,8 +54,8 @@ def carry(config: Config, folder: Path, old: Path) -> int:
         return 0
     ids = {sample.id for sample in load(folder).without_images()}
     carried = 0
-    for label in sorted(path.name for path in (home.root / "predictions" / folder.name).glob("*")):
-        name = label.replace("+", ":")
+    for stored in sorted((home.root / "predictions" / folder.name).glob("*")):
+        name = _segmenter(stored)
         done = False
         for before, after in _places(config, folder, old, name):
             if before.finished and not after.finished:
@@ -135,8 +135,17 @@ def _stored(home: Home, name: str) -> Iterator[tuple[str, StageDir]]:
         again = {place.run().get(CARRIED) for place in places}
         places = [place for place in places if place.path.name not in again]
         for place in places:
-            label = segmenter.name.replace("+", ":")
+            label = _segmenter(segmenter)
             yield (label if len(places) == 1 else f"{label}#{place.path.name[:6]}"), place
+
+
+def _segmenter(stored: Path) -> str:
+    """Whose predictions lie in a folder, as they say themselves: a folder's name cannot hold all that a segmenter's
+    may (a slash, a plus)."""
+    for path in sorted(stored.glob("*")):
+        if StageDir(path).finished and (first := next(StageDir(path).iterate(Prediction), None)) is not None:
+            return first.segmenter
+    return stored.name.replace("+", ":")
 
 
 def _known(place: StageDir, ids: set[str]) -> Iterator[Prediction]:

@@ -78,14 +78,21 @@ async def predict_all(task: Task, name: str, where: StageDir, benchmark: Benchma
     finish(where, count, samples=len(benchmark), started=started)
 
 
+def check_files(name: str, benchmark: Benchmark) -> None:
+    """Before anything is made for predictions from elsewhere: raises `ConfigError` with every complaint about them."""
+    if name.startswith(FILES):
+        from inference.metrics.submission import require_valid
+
+        require_valid(Path(name.removeprefix(FILES)), benchmark)
+
+
 def take(path: Path, where: StageDir, benchmark: Benchmark, *, started: float) -> None:
-    """Predictions that were made elsewhere, once all of them fit. Raises `ConfigError` with every complaint.
+    """Predictions that were made elsewhere; `check_files` has looked at them.
 
     Samples that the file does not speak of stay out, so that they count as missing.
     """
-    from inference.metrics.submission import read_predictions, require_valid
+    from inference.metrics.submission import read_predictions
 
-    require_valid(path, benchmark)
     models = (ModelRef(role="files", name=path.name),)
     found = read_predictions(path, segmenter=f"{FILES}{path.name}", benchmark=benchmark, models=models)
     predictions = sorted(found, key=lambda one: one.sample_id)

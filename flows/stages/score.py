@@ -10,13 +10,13 @@ import asyncio
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.config import Config
-from engine.core.errors import ConfigError, NestError
-from engine.core.schema import Prediction, ScoreReport
+from engine.core.errors import ConfigError
+from engine.core.schema import Prediction
 from engine.core.store import Home, StageDir, committed_directory, sha256_file, stage_key
 from flows import judging, novelty, sealed
 from flows.run import Run, weights_of
@@ -137,18 +137,21 @@ def do(run: Run) -> Done:
 
 def do_task(task: Task) -> Done:
     """Predict and score unless that is done."""
-    from flows.stages.predict import predict_all
+    from flows.stages.predict import check_files, predict_all
 
     benchmark = task.open()
     if not task.config.score.segmenters:
         raise ConfigError("no segmenter is named: set [score] segmenters or give --segmenter")
     predictions = places(task)
+    for where in predictions.values():
+        _drop_parts(where, len(benchmark))
     asyncio.run(_try_all(task, [n for n in task.config.score.segmenters if not predictions[label_of(n)].finished]))
     fresh = False
     for name in task.config.score.segmenters:
         where = predictions[label_of(name)]
         if not where.finished:
             fresh = True
+            check_files(name, benchmark)
             with where.lock():
                 where.sweep()
                 asyncio.run(predict_all(task, name, where, benchmark))
@@ -159,6 +162,13 @@ def do_task(task: Task) -> Done:
         shutil.rmtree(report_at, ignore_errors=True)  # a folder whose report was lost is no report
         _report(task, report_at, benchmark, predictions)
     return Done("score", report_at.name, str(report_at), len(predictions), len(predictions), fresh)
+
+
+def _drop_parts(where: StageDir, samples: int) -> None:
+    """Predictions of the first samples alone lay under the whole's key in earlier versions: they are made anew."""
+    if where.finished and where.funnel().found < samples:
+        with where.lock():
+            shutil.rmtree(where.path)
 
 
 async def _try_all(task: Task, names: Sequence[str]) -> None:
@@ -235,68 +245,3 @@ def known_truth(task: Task) -> tuple[dict[str, Any], Sequence[str]]:
     from flows.sample.scoring import NOTES, truth_by_sample
 
     return {"known truth": truth_by_sample(snapshot.folder(task.run))}, NOTES
-
-
-def read_report(where: Path | None) -> ScoreReport | None:
-    """The report in a folder, None if there is none."""
-    if where is None or not (where / "report.json").is_file():
-        return None
-    return ScoreReport.read_json((where / "report.json").read_bytes())
-
-
-def stored_report(task: Task) -> Path | None:
-    """Where a report of this data lies: that of the configured segmenters, else the one with the most of them.
-
-    Reading needs no weights, so the configured one is looked for only as far as the configuration can be fingerprinted.
-    """
-    try:
-        there = place(task)
-    except NestError:
-        there = None
-    if there is not None and read_report(there) is not None:
-        return there
-    folders = sorted((task.home.root / "reports" / task.name).glob("*"))
-    found = [(folder, told) for folder in folders if (told := read_report(folder)) is not None]
-    benchmark = task.open()
-    present = [(folder, told) for folder, told in found if told.digest == benchmark.digest]
-    return max(present, key=lambda pair: (len(pair[1].segmenters), pair[0].name))[0] if present else None
-
-
-def table(where: Path | None) -> str:
-    """The score tables in plain text and what the modules took, "" if there is no report."""
-    from inference.report.costs import costs_table, read_costs
-    from inference.report.text import plain_table, terminal
-
-    found = read_report(where)
-    if found is None or where is None:
-        return ""
-    if not (costs := read_costs(where)):
-        return terminal(found)
-    spent = costs_table(costs)
-    return f"{spent.title}\n\n{plain_table(spent)}\n\n{terminal(found)}"
-
-
-def figures(where: Path | None) -> list[dict[str, Any]]:
-    """The overall rows as plain values."""
-    found = read_report(where)
-    return [row.model_dump(mode="json") for row in found.rows if not row.split] if found else []
-
-
-def costs(where: Path | None) -> list[dict[str, Any]]:
-    """What the modules took, as plain values."""
-    from inference.report.costs import read_costs
-
-    return [asdict(cost) for cost in read_costs(where)] if where is not None else []
-
-
-def latest_reports(home: Home) -> list[ScoreReport]:
-    """One report per snapshot of the home, that of its present revision with the most segmenters; pilots left out."""
-    found = []
-    for folder in sorted((home.root / "reports").glob("NEST_*")):
-        reports = [told for path in sorted(folder.glob("*")) if (told := read_report(path)) is not None]
-        if "." in folder.name or not reports:
-            continue
-        built = snapshot.manifest(home.snapshot(folder.name))
-        present = [told for told in reports if built is None or told.revision == built.revision] or reports
-        found.append(max(present, key=lambda told: (len(told.segmenters), told.digest)))
-    return found

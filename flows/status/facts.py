@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from flows.ranking import rank
 from flows.status.weeks import Week, read_json, read_lines, stage_folder
 
 
@@ -73,17 +75,16 @@ def candidates(home: Path, week: Week) -> Candidates | None:
 
 
 def scores(home: Path, week: Week) -> list[Score]:
-    """Overall figures of the report of the present revision with the most segmenters, best first."""
+    """Overall figures of the report of the present revision that ranks first, best first."""
     reports = [read_json(path) for path in sorted((home / "reports" / week.name).glob("*/report.json"))]
     present = [told for told in reports if told.get("revision") == week.snapshot.get("revision")] or reports
     if not present:
         return []
-    report = max(present, key=lambda told: (len(told.get("segmenters", ())), str(told.get("digest"))))
-    first = (report.get("truths") or [{}])[0].get("name")
+    report = max(
+        present, key=lambda told: (*rank((r["missing"], r["units"]) for r in _overall(told)), str(told.get("digest")))
+    )
     found = []
-    for row in report.get("rows", ()):
-        if row.get("split") or row.get("kind") == "baseline" or row.get("truth") != first:
-            continue
+    for row in _overall(report):
         figure = row.get("figures", {}).get("giou") or {}
         found.append(
             Score(
@@ -97,6 +98,13 @@ def scores(home: Path, week: Week) -> list[Score]:
             )
         )
     return sorted(found, key=lambda one: (-(one.value or 0.0), one.name))
+
+
+def _overall(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A report's rows of segmenters over everything, against its first truth."""
+    first = (report.get("truths") or [{}])[0].get("name")
+    rows = report.get("rows", ())
+    return [row for row in rows if not row.get("split") and row.get("kind") != "baseline" and row.get("truth") == first]
 
 
 def cost(home: Path, week: Week | None, *, now: datetime) -> Cost:

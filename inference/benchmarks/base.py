@@ -7,6 +7,7 @@ walked in flat memory. Reading formats lives in the loaders, choosing one by nam
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -132,15 +133,20 @@ class Benchmark:
         known = {sample.id for sample in self.read(False) if sample.id in wanted}
         if missing := sorted(wanted - known):
             raise TerminalError(f"{self.name} has no sample {', '.join(missing[:20])}")
-        return self._filtered(lambda sample: sample.id in wanted, len(known), f"only {len(known)} samples by id")
+        part = f"ids{len(known)}-{_digest(*sorted(known))[:8]}"
+        return self._filtered(lambda sample: sample.id in wanted, len(known), f"only {len(known)} samples by id", part)
 
     def where(self, tag: str, value: str) -> Benchmark:
         """The samples whose tag has this value."""
         count = sum(1 for sample in self.read(False) if sample.tags.get(tag) == value)
-        return self._filtered(lambda sample: sample.tags.get(tag) == value, count, f"only {tag} = {value}")
+        return self._filtered(
+            lambda sample: sample.tags.get(tag) == value, count, f"only {tag} = {value}", f"{tag}={value}"
+        )
 
     def take(self, limit: int) -> Benchmark:
-        """The first `limit` samples."""
+        """The first `limit` samples; the whole if it has no more."""
+        if limit >= self.count:
+            return self
 
         def read(images: bool) -> Iterator[BenchmarkSample]:
             for index, sample in enumerate(self.read(images)):
@@ -148,11 +154,27 @@ class Benchmark:
                     return
                 yield sample
 
-        count = min(limit, self.count)
-        return replace(self, read=read, count=count, notes=(*self.notes, f"only the first {count} samples"))
+        return self._part(read, limit, f"only the first {limit} samples", f"first{limit}")
 
-    def _filtered(self, keep: Callable[[BenchmarkSample], bool], count: int, note: str) -> Benchmark:
+    def _filtered(self, keep: Callable[[BenchmarkSample], bool], count: int, note: str, part: str) -> Benchmark:
         def read(images: bool) -> Iterator[BenchmarkSample]:
             return (sample for sample in self.read(images) if keep(sample))
 
-        return replace(self, read=read, count=count, notes=(*self.notes, note))
+        return self._part(read, count, note, part)
+
+    def _part(self, read: Callable[[bool], Iterator[BenchmarkSample]], count: int, note: str, part: str) -> Benchmark:
+        """A part is data of its own, by name and digest: what is predicted or scored for it never passes for what was
+        done for the whole."""
+        return replace(
+            self,
+            name=f"{self.name}.{part}",
+            digest=_digest(self.digest, part),
+            origin="",
+            read=read,
+            count=count,
+            notes=(*self.notes, note),
+        )
+
+
+def _digest(*told: str) -> str:
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()

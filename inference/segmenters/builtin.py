@@ -187,14 +187,12 @@ def cris(config: Config, *, deps: InferenceDeps, argument: str) -> Built:
 def _served(name: str, config: Config, deps: InferenceDeps, *, url: str = "") -> Built:
     """A model behind the protocol of `remote`, at the address that the name or the config gives."""
     from engine.web.search.record import Records
+    from inference.segmenters.registry import require_address
     from inference.segmenters.remote import Remote
 
-    where = url or config.score.endpoints.get(name, "")
-    if not where:
-        hint = (
-            "write 'remote:http://host:port', or set" if name == "remote" else "start one with docker/segmenter and set"
-        )
-        raise ConfigError(f"'{name}' is a server of its own: {hint} [score] endpoints.{name}")
+    if not url:
+        require_address(name, config)
+    where = url or config.score.endpoints[name]
     segmenter = Remote(
         where,
         **options_of(name, config),

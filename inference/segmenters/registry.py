@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from urllib.parse import urlsplit
 
 from engine.core.config import Config
 from engine.core.errors import ConfigError
@@ -28,6 +29,7 @@ __all__ = [
     "known",
     "make",
     "plugin_of",
+    "require_address",
     "segmenter_key",
 ]
 
@@ -99,6 +101,10 @@ BUILT_IN: Mapping[str, _BuiltIn] = {
 }
 
 
+#: Segmenters behind the protocol of `remote`.
+SERVED = ("remote", "seem", "gres", "cris")
+
+
 def known() -> list[SegmenterInfo]:
     """All segmenters, built-in ones first; plugins are listed without being imported."""
     found = [
@@ -126,6 +132,8 @@ def check(name: str) -> None:
         return
     if spec.argument == "PATH" and not argument.strip():
         raise ConfigError(f"'{head}' reads predictions from a place: write '{head}:PATH'")
+    if spec.argument == "URL" and colon:
+        _require_url(argument, f"'{name}'", f"write '{head}:http://host:port', or '{head}' and set its endpoint")
     if spec.argument == "SEGMENTER":
         if not argument:
             raise ConfigError(f"'{name}' wraps a segmenter: write for example '{head}:portable'")
@@ -146,6 +154,21 @@ def check_settings(config: Config) -> None:
                 _point(name.partition(".")[0])
             except ConfigError as error:
                 raise ConfigError(f"[score] {setting}.{name}: {error}") from None
+    for name, url in score.endpoints.items():
+        _require_url(url, f"[score] endpoints.{name}", "write http://host:port")
+
+
+def require_address(name: str, config: Config) -> None:
+    """Raise `ConfigError` where a segmenter (or the one it wraps) is a server of its own and no address is known."""
+    head, _, argument = name.partition(":")
+    spec = BUILT_IN.get(head)
+    if spec is not None and spec.argument == "SEGMENTER":
+        require_address(argument, config)
+    elif head in SERVED and not argument and not config.score.endpoints.get(head):
+        hint = (
+            "write 'remote:http://host:port', or set" if head == "remote" else "start one with docker/segmenter and set"
+        )
+        raise ConfigError(f"'{head}' is a server of its own: {hint} set [score] endpoints.{head}")
 
 
 def make(name: str, config: Config, *, deps: InferenceDeps) -> Runner:
@@ -176,6 +199,16 @@ def build(name: str, config: Config, *, deps: InferenceDeps) -> Built:
 def plugin_of(name: str) -> EntryPoint:
     """The entry point of a plugin (or of a built-in segmenter). Raises `ConfigError` for an unknown name."""
     return _point(name)
+
+
+def _require_url(url: str, where: str, mend: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise ConfigError(f"{where}: '{url}' is no address: {mend}")
 
 
 def _plugins() -> dict[str, EntryPoint]:

@@ -73,6 +73,16 @@ def test_views(tmp_path: Path) -> None:
         found.only({"s999"})
 
 
+def test_a_part_is_data_of_its_own(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / WINDOW)
+    found = load(tmp_path / WINDOW)
+    parts = [found.take(2), found.take(3), found.only({"s001"}), found.only({"s002"}), found.where("domain", "Sports")]
+    assert len({one.digest for one in [found, *parts]}) == len({one.name for one in [found, *parts]}) == 6
+    assert all(one.name.startswith(f"{found.name}.") for one in parts)
+    assert parts[0].digest == load(tmp_path / WINDOW).take(2).digest
+    assert found.take(len(found)) is found
+
+
 def test_null_mask_is_an_absent_entity(tmp_path: Path) -> None:
     write_snapshot(tmp_path / "one", rows=2, provenance=False)
     file = tmp_path / "one" / "data" / "train-00000-of-00002.parquet"

@@ -25,7 +25,7 @@ def test_every_known_name_can_be_checked() -> None:
     )
     assert {"sam3", "seg-zero", "llmseg", "remote:URL", "files:PATH"} <= set(names)
     for name in names:
-        registry.check(name.replace("SEGMENTER", "portable"))
+        registry.check(name.replace("SEGMENTER", "portable").replace("URL", "http://127.0.0.1:8000"))
     assert all(info.needs and info.about for info in registry.known())
 
 
