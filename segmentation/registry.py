@@ -182,6 +182,7 @@ def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> tuple
     """What names the real models' weights: a pinned place on the Hub as it is, else the sha256 of what lies there.
     Then, in words, all that is not there at once."""
     from segmentation import weights
+    from segmentation.pretrained import model_folder
 
     def file(spec: str, setting: str, variant: str) -> str:
         if weights.hub_spec(spec) is not None and not Path(spec).exists():
@@ -190,24 +191,34 @@ def _weights(config: AnnotateSection, weights_dir: Path, embedder: str) -> tuple
         path = weights.resolve_file(spec, weights_dir=weights_dir, setting=setting, published=published)
         return weights.file_digest(path, weights_dir=weights_dir)
 
-    def folder(spec: str, setting: str) -> str:
+    def folder(spec: str, setting: str, default: tuple[str, str] | None = None) -> str:
         if weights.hub_spec(spec) is not None and not Path(spec).is_dir():
             return spec
-        path = weights.resolve_folder(spec, weights_dir=weights_dir, setting=setting)
+        if default is not None:
+            path = model_folder(spec, weights_dir=weights_dir, setting=setting, default=default[0], hub=default[1])
+        else:
+            path = weights.resolve_folder(spec, weights_dir=weights_dir, setting=setting)
         return weights.folder_digest(path, weights_dir=weights_dir)
 
     wanted: dict[str, Callable[[], str]] = {}
     if config.detector == "groundingdino":
         wanted["detector"] = partial(file, config.detector_weights, "detector_weights", config.detector_config)
         wanted["text_encoder"] = partial(folder, config.text_encoder, "text_encoder")
-    elif config.detector == "hf-groundingdino" and config.detector_weights:
-        wanted["detector"] = partial(folder, config.detector_weights, "detector_weights")
+    elif config.detector == "hf-groundingdino":
+        from segmentation.detectors.hf import FOLDER, HUB
+
+        wanted["detector"] = partial(folder, config.detector_weights, "detector_weights", (FOLDER, HUB))
     if config.mask_model == "sam":
         wanted["mask_model"] = partial(file, config.mask_weights, "mask_weights", config.mask_config)
-    elif config.mask_model.startswith("hf-") and config.mask_weights:
-        wanted["mask_model"] = partial(folder, config.mask_weights, "mask_weights")
-    if embedder == "clip" and config.embedder_weights:
-        wanted["embedder"] = partial(folder, config.embedder_weights, "embedder_weights")
+    elif config.mask_model.startswith("hf-"):
+        from segmentation.mask_models.hf import KINDS
+
+        if (kind := KINDS.get(config.mask_model)) is not None:
+            wanted["mask_model"] = partial(folder, config.mask_weights, "mask_weights", (kind.folder, kind.hub))
+    if embedder == "clip":
+        from segmentation.embedders import clip
+
+        wanted["embedder"] = partial(folder, config.embedder_weights, "embedder_weights", (clip.FOLDER, clip.HUB))
     found: dict[str, str] = {}
     lacking: list[str] = []
     for part, digest in wanted.items():

@@ -36,7 +36,7 @@ class _Kind:
     pads: bool
 
 
-_KINDS = {
+KINDS = {
     "hf-sam": _Kind("SamModel", "sam-vit-huge", "facebook/sam-vit-huge@87aecf0df4ce6b30cd7de76e87673c49644bdf67", True),
     "hf-sam2": _Kind(
         "Sam2Model",
@@ -53,9 +53,9 @@ class HfSam(BoxMaskModel):
     or owner/name@commit. Raises `ConfigError` when the folder is absent or holds another model."""
 
     def __init__(self, config: AnnotateSection, *, weights_dir: Path) -> None:
-        kind = _KINDS.get(config.mask_model)
+        kind = KINDS.get(config.mask_model)
         if kind is None:
-            raise ConfigError(f"mask_model = {config.mask_model!r}: use {', '.join(_KINDS)}")
+            raise ConfigError(f"mask_model = {config.mask_model!r}: use {', '.join(KINDS)}")
         require(f"mask model {config.mask_model}", "torch", "torchvision", "transformers")
         folder = model_folder(
             config.mask_weights, weights_dir=weights_dir, setting="mask_weights", default=kind.folder, hub=kind.hub

@@ -84,6 +84,22 @@ def test_absent_weights_stop_a_run_before_it_begins_and_all_are_named_at_once(tm
     assert len(lacking_weights(config, weights_dir=tmp_path)) == 2
 
 
+def test_a_model_in_its_default_folder_counts_by_its_weights(tmp_path: Path) -> None:
+    config = AnnotateSection(detector="hf-groundingdino", mask_model="hf-sam2", embedder="clip")
+    names = ("grounding-dino-tiny", "sam2.1-hiera-large", "clip-vit-base-patch32")
+    told = lacking_weights(config, weights_dir=tmp_path)
+    assert [name in words for name, words in zip(names, told, strict=True)] == [True] * 3
+    keys = []
+    for data in (b"one", b"two"):
+        for name in names:
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "config.json").write_text("{}", encoding="utf-8")
+            (tmp_path / name / "model.safetensors").write_bytes(data)
+        assert lacking_weights(config, weights_dir=tmp_path) == []
+        keys.append(annotator_key(config, weights_dir=tmp_path)["models"]["weights"])
+    assert all(keys[0][part] != keys[1][part] for part in ("detector", "mask_model", "embedder"))
+
+
 @given(st.floats(0, 1))
 def test_the_key_is_json(margin: float) -> None:
     assert "portable" in canonical_json(annotator_key(PORTABLE.model_copy(update={"min_margin": margin})))
