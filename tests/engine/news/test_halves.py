@@ -77,7 +77,7 @@ def test_the_halves_without_what_repeats_the_earlier_one_are_the_week(drawn: lis
     items = [
         article(
             n,
-            f"{words(f'story{which}')} {words(f'report{which}' if copy else f'desk{n}')}",
+            words(f"story{which}", 95) + " " + words(f"report{which}" if copy else f"desk{n}", 65),
             day=day,
             photo=photo,
         )
