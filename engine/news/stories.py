@@ -25,7 +25,7 @@ SAME_STORY = 0.2
 _PERMUTATIONS = 128
 _SEED = 1
 #: Values of a band; two sketches are compared if one of their bands is equal. With 64 bands of 2 that is missed once in
-#: 1,300 pairs that have a third of their word runs in common, in 14 that have a fifth, and hardly ever from a half on.
+#: 1,900 pairs that have a third of their word runs in common, in 14 that have a fifth, and hardly ever from a half on.
 BAND_VALUES = 2
 #: Least number of equal values of two sketches: 7 of 128 stand for 5 % of word runs in common. A story cut to a fifth
 #: has 16 %, and fewer than 7 are then seen once in 14,000 pairs.

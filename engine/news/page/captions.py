@@ -122,7 +122,10 @@ def _in_attributes(block: Any) -> str:
 
 def _plain(block: Any) -> str:
     """Text of a block that is made for one picture, if it is of a caption's length and leads nowhere."""
-    if any(len(text_of(link)) > LINK_CHARS for link in block.iter("a")) or next(block.iter("h2", "h3"), None):
+    if (
+        any(len(text_of(link)) > LINK_CHARS for link in block.iter("a"))
+        or next(block.iter("h2", "h3"), None) is not None
+    ):
         return ""
     text = " ".join(" ".join(str(part) for part in block.xpath(".//text()[not(ancestor::script)]")).split())
     return text if len(text.split()) > 1 and len(text) <= PLAIN_CHARS else ""

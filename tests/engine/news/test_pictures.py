@@ -205,3 +205,11 @@ def test_the_column_that_holds_the_story_is_no_sidebar_whatever_its_class() -> N
     )
     assert found is not None
     assert found.caption == "The mayor"
+
+
+def test_a_block_with_a_heading_of_its_own_is_a_teaser_and_no_caption() -> None:
+    teaser = (
+        '<div class="photo"><img src="/i/tarn.jpg" alt=""><h2>The ferry stops</h2> It sails for the last time.</div>'
+    )
+    (found,) = images(f"<article><h1>Bridge opens</h1>{teaser}{TEXT}</article>")
+    assert found.caption == ""
