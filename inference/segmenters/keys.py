@@ -154,7 +154,7 @@ def _rose(inner: str, config: Config, *, weights_dir: Path, search: str) -> dict
         "cutoff_lag_days": config.score.cutoff_lag_days,
     }
     if section.vpe:
-        found["parts"] = _parts(parts, weights_dir)
+        found["parts"] = _parts(parts, weights_dir, embeds=True)
     if section.irag:
         found["ranker"] = {"portable": PortableTextEmbedder.name, "words": WordRanker.name}.get(section.embedder, "")
         if section.image_entities == "vision-model":
@@ -167,12 +167,16 @@ def _rose(inner: str, config: Config, *, weights_dir: Path, search: str) -> dict
     return found
 
 
-def _parts(section: AnnotateSection, weights_dir: Path) -> dict[str, Any]:
+def _parts(section: AnnotateSection, weights_dir: Path, *, embeds: bool = False) -> dict[str, Any]:
+    """Settings and weights of the parts; those of the embedder only where it is one (`embeds`) or is named."""
     from segmentation.registry import annotator_key
 
     # the folder of reference pictures is the annotator's evidence, not a part
-    key = annotator_key(section.model_copy(update={"references": None}), weights_dir=weights_dir)
-    settings = key["settings"]
+    told = section.model_copy(update={"references": None})
+    if section.embedder == "clip" and not embeds and not section.embedder_weights:
+        told = told.model_copy(update={"embedder": "none"})
+    key = annotator_key(told, weights_dir=weights_dir)
+    settings = key["settings"] | {"embedder": section.embedder}
     return {"settings": {name: settings[name] for name in _PARTS if name in settings}, "models": key["models"]}
 
 

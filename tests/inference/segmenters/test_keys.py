@@ -77,3 +77,28 @@ def test_absent_weights_stop_before_anything_is_loaded(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="needs its weights"):
             key(name, tmp_path)
     assert InferenceDeps(weights_dir=tmp_path).weights_of(Config()) == tmp_path
+
+
+def test_weights_in_default_folders_count_and_only_what_a_segmenter_uses_is_asked_for(tmp_path: Path) -> None:
+    real = AnnotateSection(detector="hf-groundingdino", mask_model="hf-sam2")
+    names = ("grounding-dino-tiny", "sam2.1-hiera-large", "clip-vit-base-patch32")
+
+    def put(name: str, data: bytes) -> None:
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "config.json").write_text("{}", encoding="utf-8")
+        (tmp_path / name / "model.safetensors").write_bytes(data)
+
+    for name in names[:2]:
+        put(name, b"one")
+    # no pictures are compared in it: it needs no embedder
+    plain = key("grounded-sam", tmp_path, annotate=real)
+    with pytest.raises(ConfigError, match=names[2]):
+        key("rose:grounded-sam", tmp_path, annotate=real)
+    put(names[2], b"one")
+    rose = key("rose:grounded-sam", tmp_path, annotate=real)
+    assert key("grounded-sam", tmp_path, annotate=real) == plain
+    put(names[2], b"two")
+    assert key("grounded-sam", tmp_path, annotate=real) == plain
+    assert key("rose:grounded-sam", tmp_path, annotate=real) != rose
+    put(names[1], b"two")
+    assert key("grounded-sam", tmp_path, annotate=real) != plain
