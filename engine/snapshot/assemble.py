@@ -7,7 +7,7 @@ Rows are written one after another, so memory does not grow with their number.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,9 @@ _LIBRARIES = ("nest-data-engine", "datasets", "huggingface_hub", "pyarrow", "pil
 @dataclass(frozen=True, slots=True)
 class Edition:
     """Everything about a snapshot that is not a row. `hub_repo` is owner/name or ""; `funnel` gives the steps for
-    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with, `overlaps`
-    what was counted before; `compare_with` gives errata beyond `errata` for the digests of the written rows by id."""
+    the number of rows that were written; `earlier` are folders of snapshots to count the overlap with, `retold` gives
+    by their names the addresses of articles that repeat a text of theirs, `overlaps` is what was counted before;
+    `compare_with` gives errata beyond `errata` for the digests of the written rows by id."""
 
     window: Window
     config: SnapshotSection
@@ -48,6 +49,7 @@ class Edition:
     errata: Sequence[Erratum] = ()
     tombstones: Sequence[str] = ()
     earlier: Sequence[Path] = ()
+    retold: Mapping[str, Set[str]] = field(default_factory=dict)
     overlaps: Sequence[Overlap] = ()
     measured: Mapping[str, str] = field(default_factory=dict)
     sources_policy: str = ""
@@ -104,7 +106,7 @@ def assemble(folder: Path, rows: Iterable[Row], edition: Edition) -> SnapshotMan
             templates += row.provenance["writer"]["name"] == "template"
     steps = tuple(edition.funnel(found.rows))
     models = tuple(sorted(used, key=lambda item: (item.role, item.name, item.version, item.weights_sha256)))
-    shared = (*edition.overlaps, *overlaps(traces, edition.earlier))
+    shared = (*edition.overlaps, *overlaps(traces, edition.earlier, retold=edition.retold))
     errata = (*edition.errata, *edition.compare_with(dict(zip(ids, digests[0], strict=True))))
     facts = CardFacts(
         window=edition.window,

@@ -7,7 +7,7 @@ The folder is handed in empty; the caller makes it final with one rename
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +45,7 @@ def build(
     errata: Sequence[Erratum] = (),
     tombstones: Sequence[str] = (),
     earlier: Sequence[Path] = (),
+    retold: Mapping[str, Set[str]] | None = None,
     measured: Mapping[str, str] | None = None,
     sources_policy: str = "",
     previous: Path | None = None,
@@ -60,9 +61,10 @@ def build(
     own step is added, with `rejected` (what the join left out) and the rows that could not be written. `models` are
     named beside those in the annotations and the question writers. `measured` holds label and result of what was
     checked by hand, `sources_policy` a sentence on how the sources were read; both stand on the card as they are.
-    `previous` is the folder of the revision that this one replaces: its errata and tombstones are kept, and its
-    differences are added to the errata with the reason `because`, which a push needs to replace it. `corrections` are
-    made to the rows of their ids (see `carried.carried`).
+    `earlier` are folders of snapshots to count the overlap with, `retold` gives by their names the addresses of
+    articles that repeat a text of theirs. `previous` is the folder of the revision that this one replaces: its errata
+    and tombstones are kept, and its differences are added to the errata with the reason `because`, which a push needs
+    to replace it. `corrections` are made to the rows of their ids (see `carried.carried`).
     `workers` threads prepare pictures; the result does not depend on their number. `losses` is filled with what was
     left out, `rejected` among it.
 
@@ -100,6 +102,7 @@ def build(
         # what was taken down once stays named as taken down
         tombstones=sorted({*tombstones, *(prior.tombstones if prior else ())}),
         earlier=earlier,
+        retold=retold or {},
         measured=measured or {},
         sources_policy=sources_policy,
         compare_with=lambda found: (

@@ -1,11 +1,12 @@
-"""What a snapshot shares with earlier ones: pictures, near-identical pictures, articles and answers.
+"""What a snapshot shares with earlier ones: pictures, near-identical pictures, articles, their texts, and answers.
 
-A rolling benchmark is worth its name only while its rows are new, so the overlap is counted and published.
+A rolling benchmark is worth its name only while its rows are new, so the overlap is counted and published. A window is
+decided from what lies in it alone; a story that the window before told already shows here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ class Traces:
         self.answers.add(answer.casefold())
 
 
-def overlap(ours: Traces, name: str, theirs: Traces, *, near_bits: int = NEAR_BITS) -> Overlap:
-    """How much of ours was in an earlier snapshot called `name`."""
+def overlap(
+    ours: Traces, name: str, theirs: Traces, *, retold: Set[str] | None = None, near_bits: int = NEAR_BITS
+) -> Overlap:
+    """How much of ours was in an earlier snapshot called `name`. `retold` are addresses of articles whose text repeats
+    one of theirs, None if that is not known."""
     same = ours.phashes.keys() & theirs.phashes.keys()
     rest = [value for digest, value in sorted(ours.phashes.items()) if digest not in same and value]
     known = [value for value in theirs.phashes.values() if value]
@@ -51,16 +55,20 @@ def overlap(ours: Traces, name: str, theirs: Traces, *, near_bits: int = NEAR_BI
         images=len(same),
         near_images=near,
         articles=len(ours.articles & theirs.articles),
+        stories=None if retold is None else len(ours.articles & retold),
         answers=len(ours.answers & theirs.answers),
     )
 
 
-def overlaps(ours: Traces, earlier: Sequence[Path]) -> tuple[Overlap, ...]:
-    """Overlap with each earlier snapshot folder, by name. Raises `TerminalError` for one that cannot be read."""
+def overlaps(
+    ours: Traces, earlier: Sequence[Path], *, retold: Mapping[str, Set[str]] | None = None
+) -> tuple[Overlap, ...]:
+    """Overlap with each earlier snapshot folder, by name; `retold` by name as well, for those of which it is known.
+    Raises `TerminalError` for a folder that cannot be read."""
     found = []
     for folder in earlier:
         name = read_manifest(folder).name
-        found.append(overlap(ours, name, read_traces(folder)))
+        found.append(overlap(ours, name, read_traces(folder), retold=(retold or {}).get(name)))
     return tuple(sorted(found, key=lambda item: item.snapshot))
 
 

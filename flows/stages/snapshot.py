@@ -17,6 +17,7 @@ from engine.snapshot.names import SUPERSEDED
 from flows.run import Run
 from flows.stages import annotate, ask, collect
 from flows.stages.base import Done, split
+from flows.stages.retold import retold
 
 
 def key(run: Run) -> str | None:
@@ -149,6 +150,7 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
     )
     samples, dropped = split(joined, Sample)
     lost: list[Rejected] = []
+    before = list(earlier(run))
     built = build(
         into,
         samples,
@@ -162,7 +164,8 @@ def _build(run: Run, into: Path, wanted: str, revision: str, there: SnapshotMani
         revision=revision,
         previous=previous,
         corrections=corrections,
-        earlier=list(earlier(run)),
+        earlier=before,
+        retold=retold(run.home, [sample.article for sample in samples], before),
         measured=review.measured() if review else None,
         losses=lost,
     )

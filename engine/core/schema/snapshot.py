@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine.core.schema.annotation import Annotation, ModelRef
 from engine.core.schema.base import Record, Value
@@ -41,13 +41,25 @@ class Erratum(Value):
 
 
 class Overlap(Value):
-    """How many images, stories and answers of this snapshot were already in an earlier one."""
+    """How many images, articles, stories and answers of this snapshot were already in an earlier one.
+
+    `articles` are known by their address, `stories` are articles whose text repeats one of the earlier snapshot's, at
+    whatever address. Where the earlier texts were not at hand, `stories` is None and is not written at all.
+    """
 
     snapshot: str
     images: int = 0
     near_images: int = 0
     articles: int = 0
+    stories: int | None = None
     answers: int = 0
+
+    @model_serializer(mode="wrap")
+    def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = handler(self)
+        if told.get("stories") is None:
+            told.pop("stories", None)
+        return told
 
 
 class SnapshotManifest(Record):
