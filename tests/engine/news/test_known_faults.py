@@ -74,6 +74,17 @@ def test_a_text_only_media_content_does_not_hide_the_picture_of_the_summary() ->
     assert [claim.url for claim in entry.images] == ["https://img.example/ferry.jpg"]
 
 
+def test_an_enclosure_without_a_type_is_judged_by_its_address() -> None:
+    body = (
+        '<rss version="2.0"><channel><title>x</title><item><title>Ferry</title><link>https://northvale.example/n/1</link>'
+        '<enclosure url="https://img.example/ferry.jpg" length="9"/></item><item><title>Bridge</title>'
+        '<link>https://northvale.example/n/2</link><enclosure url="https://img.example/bridge"/></item></channel></rss>'
+    )
+    ferry, bridge = read_feed(body.encode(), "https://northvale.example/feed").entries
+    assert [claim.url for claim in ferry.images] == ["https://img.example/ferry.jpg"]
+    assert bridge.images == ()
+
+
 async def test_the_feeds_date_is_checked_against_the_pages(tmp_path: Path) -> None:
     """A content system that stamps an item with the time of the refresh, and one that stamps it with a fixed old day."""
     fresh = Item("/n/old", "2026-01-05T09:00:00Z", feed_date="2026-03-04T09:00:00Z", images=[("/i/1.jpg", "The mayor")])

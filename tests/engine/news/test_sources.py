@@ -200,6 +200,20 @@ async def test_gdelt_errors_are_no_quiet_week() -> None:
         assert len(fetcher.asked) == (1 if code is Code.SOURCE_BAD_QUERY else 3)
 
 
+async def test_gdelt_is_asked_again_after_five_seconds_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("engine.news.sources.gdelt.asyncio.sleep", sleep)
+    answers = [case("07-*/rate_limited.txt"), case("07-*/rate_limited.txt"), case("07-*/bad_escape.json")]
+    row = SourceSection(name="d", type="gdelt", options={"query": "harbour"})
+    found = await links_of(row, lambda _: answers.pop(0))
+    assert len([item for item in found if isinstance(item, Link)]) == 3
+    assert waited[:2] == [5.0, 10.0]
+
+
 # ---------------------------------------------------------------- options
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
-from support.articles import article
+from support.articles import article, picture
 
 from engine.core.config import AskSection, LlmSection
 from engine.core.errors import ConfigError, QuotaExhausted, TransientError
@@ -334,3 +336,23 @@ def test_the_key_holds_what_decides_and_nothing_else() -> None:
     assert template == writer_key(CONFIG, LlmSection(model="n"))
     assert "prompt" not in template
     assert Code.NO_FACT.value not in str(template)
+
+
+async def test_a_shared_picture_is_asked_about_once_and_a_stock_picture_never() -> None:
+    """Five stories with two pictures (case 19): one shows the mayor, the other is a stock picture."""
+    cases = Path(__file__).parents[2] / "data" / "cases"
+    records = json.loads((cases / "19-shared-image" / "records.json").read_text(encoding="utf-8"))
+    texts = {
+        "11": "Ilse Brandvik, the mayor of Northvale, opened the tidal bridge on Wednesday. She walked across it.",
+        "22": "The central bank moved its rate on Wednesday. Governor Tomas Okafor said that prices had surprised him.",
+    }
+    articles = [
+        article(f"{texts[record['image_sha']]} {record['article']}.", title=record["title"]).model_copy(
+            update={"images": (picture(record["caption"], name=record["image_sha"]),)}
+        )
+        for record in records
+    ]
+    found = await run(articles, OPEN, deps=deps())
+    assert codes(found) == ["Ilse Brandvik", "Ilse Brandvik", "no_entity", "no_entity", "no_entity"]
+    done = reduce([item for item in found if isinstance(item, Question)], OPEN)
+    assert codes(done) == ["Ilse Brandvik", "question_duplicate"]
