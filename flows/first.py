@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 #: Types that an address is tried as, in order.
 TYPES = ("feed", "sitemap")
+#: Lines of the starter file, by how they begin, and what stands there for a trial without a GPU.
+PORTABLE = (
+    ('detector = "groundingdino"', 'detector = "portable"             # finds photographed people by their faces'),
+    ('mask_model = "sam"', 'mask_model = "portable"'),
+    ("segmenters = [", 'segmenters = ["portable"]'),
+    ("anchors = [", 'anchors = ["portable"]'),
+)
 #: Seconds that one source may take to answer here: nobody waits long for a first look.
 PATIENCE_S = 15.0
 
@@ -37,6 +44,23 @@ def with_sources(text: str, rows: Sequence[SourceSection]) -> str:
         for row in rows
     )
     return f"{head}{told}\n[collect]{tail}"
+
+
+def with_hosts(text: str, hosts: Sequence[str]) -> str:
+    """The starter file with hosts that may be fetched although their address is private."""
+    if not hosts:
+        return text
+    told = f"allow_hosts = {json.dumps(list(hosts))}   # may be fetched although their addresses are private\n"
+    return text.replace("[collect]\n", f"[collect]\n{told}", 1)
+
+
+def with_portable(text: str) -> str:
+    """The starter file with the models that need neither a GPU nor weights."""
+    for old, new in PORTABLE:
+        line = re.search(rf"^{re.escape(old)}.*$", text, re.MULTILINE)
+        assert line is not None, old
+        text = text.replace(line[0], new, 1)
+    return text
 
 
 def find_sources(urls: Sequence[str], config: Config) -> tuple[list[SourceSection], list[SourceState]]:

@@ -1,6 +1,6 @@
 """What a whole window would take, from a pilot of some of its links: rows, money, hours.
 
-A pilot takes the first links of the sources, so the estimate is only as good as those are like the rest.
+A pilot takes some links of every publisher, so the estimate is only as good as those are like the rest.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 from engine.core.schema import FunnelStep
 from flows import console
 from flows.commands.common import next_step, print_json
+from flows.hints import hints
 from flows.pilot import whole_week
 from flows.run import Run
 from flows.stages import collect, push, reports, score, snapshot
@@ -22,10 +23,13 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         print_json(summary(run))
         return
     console.say("")
-    console.say(funnel_table(list(built.funnel) if built else snapshot.funnel(run)))
-    if told := publisher_table(run):
+    steps = list(built.funnel) if built else snapshot.funnel(run)
+    console.say(funnel_table(steps))
+    for told in hints(run.config, steps):
+        console.say(f"note  {told}")
+    if losers := publisher_table(run):
         console.say("")
-        console.say(told)
+        console.say(losers)
     page = score.folder(run) if built else None
     scores = reports.table(page)
     if scores:

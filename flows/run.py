@@ -16,7 +16,7 @@ from engine.core.config import Config, load_config
 from engine.core.errors import ConfigError, TerminalError
 from engine.core.schema import Window, canonical_json
 from engine.core.store import Home, write_atomic
-from engine.core.windows import latest_window, parse_window, require_closed
+from engine.core.windows import latest_days, latest_window, parse_window, require_closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,13 @@ def run_for(config: Config, window: str | None, *, revise: bool = False, now: da
     instant = now or datetime.now(UTC)
     if window is not None and not window.strip():
         raise ConfigError("the window is empty: leave --window out for the latest finished week")
-    chosen = parse_window(window) if window else latest_window(instant, lag_days=config.window.lag_days)
+    if window:
+        chosen = parse_window(window)
+    elif config.collect.limit is not None:
+        # a pilot looks at what the sources show now: the week that a refresh takes may have left their feeds already
+        chosen = latest_days(instant)
+    else:
+        chosen = latest_window(instant, lag_days=config.window.lag_days)
     require_closed(chosen, instant)
     home = Home(config.home)
     return Run(config, home, chosen, _revision(home, chosen), revise)

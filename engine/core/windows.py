@@ -46,6 +46,12 @@ def latest_window(now: datetime, *, lag_days: int = 2) -> Window:
     return Window(first=last - timedelta(days=6), last=last)
 
 
+def latest_days(now: datetime, *, days: int = 7) -> Window:
+    """The `days` days (UTC) that ended last before the aware instant `now`: what feeds still show, for a pilot."""
+    last = now.date() - timedelta(days=1)
+    return Window(first=last - timedelta(days=days - 1), last=last)
+
+
 def require_closed(window: Window, now: datetime) -> None:
     """Refuse a window that is not over: its news is still coming. Raises `RefusedError`."""
     if window.start > now:

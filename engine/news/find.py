@@ -7,7 +7,9 @@ is clearly not the window's.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from engine.core.config import CollectSection, SourceSection
 from engine.core.errors import ConfigError, NestError, TransientError
@@ -49,14 +51,32 @@ async def find(
             else:
                 dropped.append(item)
     kept, doubles = merge_links(links)
-    if config.limit is not None and len(kept) > config.limit:
+    if config.limit is not None:
+        kept, beyond = sample(kept, config.limit)
         dropped += [
             Rejected(item=link.url, stage=Stage.COLLECT, code=Code.LIMIT, detail="[collect] limit", source=link.source)
-            for link in kept[config.limit :]
+            for link in beyond
         ]
-        kept = kept[: config.limit]
     lost = sorted([*dropped, *doubles], key=lambda item: (item.item, item.source, item.code.value, item.detail))
     return [*kept, *lost]
+
+
+def sample(links: Sequence[Link], limit: int) -> tuple[list[Link], list[Link]]:
+    """At most `limit` links for a pilot, and the rest, both in the order given.
+
+    Hosts take turns, since a role counts that two publishers state; a host's links come by the digest of their
+    address, since addresses often begin with the date and the first of them would all be of one day.
+    """
+    turns: dict[str, list[tuple[str, int]]] = {}
+    for place, link in enumerate(links):
+        told = hashlib.sha256(url_key(link.url).encode()).hexdigest()
+        turns.setdefault(urlsplit(link.url).hostname or "", []).append((told, place))
+    order = sorted((turn, host, place) for host, own in turns.items() for turn, (_, place) in enumerate(sorted(own)))
+    chosen = {place for _, _, place in order[:limit]}
+    return (
+        [link for place, link in enumerate(links) if place in chosen],
+        [link for place, link in enumerate(links) if place not in chosen],
+    )
 
 
 async def _ask(work: object, row: SourceSection) -> list[Link | Rejected] | Rejected:

@@ -18,7 +18,8 @@ WindowOption = Annotated[
     typer.Option(
         "--window",
         "-w",
-        help="Window: 250323_250411, 2026-W48 or 2026-11-23..2026-11-29; default: the latest finished week.",
+        help="Window: 250323_250411, 2026-W48 or 2026-11-23..2026-11-29; default: the latest week that ended two "
+        "days ago or more; for a pilot (--limit) the seven days up to yesterday.",
     ),
 ]
 ConfigOption = Annotated[

@@ -29,6 +29,15 @@ def init(
         list[str] | None,
         typer.Option("--source", help="Address of a feed or news sitemap instead of the starters; may be given again."),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host", help="A host of yours at a private or loopback address that may be fetched; again for more."
+        ),
+    ] = None,
+    portable: Annotated[
+        bool, typer.Option("--portable", help="Masks and scores by the CPU models: a trial without GPU and weights.")
+    ] = False,
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Write the starter sources without asking them.")
     ] = False,
@@ -37,11 +46,13 @@ def init(
     """Write a commented nest.toml with starter sources, or your own, each asked as it is added."""
     from engine.core.config import load_config
     from engine.core.store import write_atomic
-    from flows.first import ask, find_sources, starter_text, table, with_sources
+    from flows.first import ask, find_sources, starter_text, table, with_hosts, with_portable, with_sources
 
     if path.exists() and not force:
         raise RefusedError(f"{path} is there already: --force overwrites it")
-    text = starter_text()
+    text = with_hosts(starter_text(), allow_host or ())
+    if portable:
+        text = with_portable(text)
     # the environment counts (proxies, addresses for host names), a nest.toml that is to be replaced does not
     with tempfile.TemporaryDirectory(prefix="nest-init-") as work:
         fresh = Path(work) / "nest.toml"
@@ -52,7 +63,10 @@ def init(
         rows, states = find_sources(source, settings)
         if not rows:
             told = "; ".join(f"{state.name}: {state.detail}" for state in states)
-            raise ConfigError(f"none of the {len(source)} addresses is a feed or a news sitemap ({told})")
+            raise ConfigError(
+                f"none of the {len(source)} addresses answered as a feed or a news sitemap ({told}); "
+                "a host of your own at a private address is permitted by --allow-host HOST"
+            )
         text = with_sources(text, rows)
     elif not no_check:
         states = ask(settings.source, settings)

@@ -63,8 +63,6 @@ async def _collect(run: Run, where: StageDir) -> None:
         if not found.finished:
             results = await find.find(run.window, rows_of(run.config), run.config.collect, deps=deps)
             kept_links, lost = split(results, Link)
-            if run.config.collect.limit is not None:
-                kept_links = kept_links[: run.config.collect.limit]
             found.commit(kept_links, lost, stage="find", found=len(kept_links) + len(lost), run=clock(started))
             del results, kept_links, lost
         links = Lines(Link)

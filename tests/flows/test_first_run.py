@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from support.llm_server import LlmServer
 from engine.core.config import Config, load_config
 from flows.doctor import keys as doctor_keys
 from flows.first import with_sources
+from flows.run import open_run
 from flows.sample.articles import SITES
 from flows.sample.config import LABEL
 from flows.sample.server import SamplePublishers
@@ -102,13 +103,36 @@ def test_init_leaves_out_what_is_no_source_and_says_so(tmp_path: Path) -> None:
         config = load_config(tmp_path / "nest.toml", environ={})
         assert [row.url for row in config.source] == [good]
         (tmp_path / "nest.toml").unlink()
-        _nest(tmp_path, "init", "--source", bad, env=env, code=2)
+        assert "--allow-host" in _nest(tmp_path, "init", "--source", bad, env=env, code=2).stderr
         _nest(tmp_path, "init", "--source", "not an address", env=env, code=2)
         assert list(tmp_path.iterdir()) == []
     # without a network the starters are written all the same
     done = _nest(tmp_path, "init", env={})
     assert "nest sources check" in done.stderr
     assert len(load_config(tmp_path / "nest.toml", environ={}).source) == 4
+
+
+def test_a_host_of_ones_own_and_a_machine_without_a_gpu_are_options(tmp_path: Path) -> None:
+    with SamplePublishers() as publishers:
+        site = next(iter(SITES.values()))
+        env = {"NEST__COLLECT__RESOLVE": json.dumps({site.host: f"127.0.0.1:{publishers.port}"})}
+        source = ("init", "--source", f"{site.base}{site.list_path}")
+        refused = _nest(tmp_path, *source, env=env, code=2)
+        assert "private address" in refused.stderr
+        assert "--allow-host" in refused.stderr
+        _nest(tmp_path, *source, "--allow-host", site.host, "--portable", env=env)
+    config = load_config(tmp_path / "nest.toml", environ={})
+    assert config.collect.allow_hosts == (site.host,)
+    assert (config.annotate.detector, config.annotate.mask_model) == ("portable", "portable")
+    assert (config.score.segmenters, config.score.anchors) == (("portable",), ("portable",))
+
+
+def test_a_pilot_without_a_window_takes_the_days_that_feeds_still_show(tmp_path: Path) -> None:
+    (tmp_path / "nest.toml").write_text("")
+    now = datetime(2026, 11, 30, 9, tzinfo=UTC)
+    path = tmp_path / "nest.toml"
+    assert open_run(None, config_path=path, overrides={"collect.limit": 20}, now=now).window.label == "261123_261129"
+    assert open_run(None, config_path=path, now=now).window.label == "261116_261122"
 
 
 def test_names_of_sources_are_unique_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.core.errors import ConfigError, RefusedError
 from engine.core.schema import Window
-from engine.core.windows import latest_window, parse_window, require_closed, split_range
+from engine.core.windows import latest_days, latest_window, parse_window, require_closed, split_range
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,14 @@ def test_the_default_window_law(moment: datetime, lag: int) -> None:
     assert window.first.weekday() == 0
     assert window.days == 7
     assert window.end + timedelta(days=lag) <= now < window.end + timedelta(days=lag + 7)
+
+
+@given(st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2068, 1, 1)))  # noqa: DTZ001
+def test_the_latest_days_are_over_and_no_later_ones_are(moment: datetime) -> None:
+    now = moment.replace(tzinfo=UTC)
+    window = latest_days(now)
+    assert window.days == 7
+    assert window.end <= now < window.end + timedelta(days=1)
 
 
 def test_open_and_future_windows_are_refused() -> None:
