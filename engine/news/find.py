@@ -111,6 +111,10 @@ def merge_links(links: Sequence[Link]) -> tuple[list[Link], list[Rejected]]:
     kept: list[Link] = []
     dropped: list[Rejected] = []
     for group in groups.values():
+        if len(group) == 1 and len(group[0].witnesses) <= 1:
+            # most links are met once: nothing to add, and a copy of each would be half of what finding takes
+            kept.append(group[0])
+            continue
         ordered = sorted(
             group, key=lambda link: (rank.get(link.source_type, 5), bool(link.term), link.source, link.url, link.line())
         )
