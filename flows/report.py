@@ -51,7 +51,8 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
     if run.config.collect.limit is not None and built:
         next_step(f"nest refresh --window {run.window.label}")
     elif not built:
-        next_step(f"nest status --window {run.window.label}")
+        limit = run.config.collect.limit
+        next_step(f"nest status --window {run.window.label}" + (f" --limit {limit}" if limit else ""))
     elif not push.repository(run):
         next_step(f"nest push {run.window.label} --repo OWNER/{run.snapshot_name}")
     else:

@@ -27,13 +27,18 @@ def status(
     window: WindowOption = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write it as a static page to this file.")] = None,
     hub: Annotated[bool, typer.Option("--hub", help="Ask the Hub whether it holds the same bytes.")] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="With --window: the pilot of so many links.")
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """The whole home on one screen, with the next command; or one window in detail."""
     from flows.status.show import show_status
 
-    show_status(config, window, as_json=as_json, html=html, ask_hub=hub)
+    if limit is not None and not window:
+        raise typer.BadParameter("--limit goes with --window")
+    show_status(config, window, limit=limit, as_json=as_json, html=html, ask_hub=hub)
 
 
 def show(

@@ -20,12 +20,14 @@ def show_status(
     config_path: Path | None,
     window: str | None,
     *,
+    limit: int | None = None,
     as_json: bool = False,
     html: Path | None = None,
     ask_hub: bool = False,
 ) -> None:
-    """The screen, its JSON, or its page; with a window, that window's stages and funnel under this configuration."""
-    config = load_config(config_path)
+    """The screen, its JSON, or its page; with a window, that window's stages and funnel under this configuration, or
+    those of its pilot of `limit` links."""
+    config = load_config(config_path, overrides={"collect.limit": limit} if limit is not None else None)
     if window:
         from flows.run import run_for
 
@@ -56,16 +58,22 @@ def _cell(state: State) -> str:
 
 
 def _show_one(run: Run, *, as_json: bool) -> None:
+    from flows.hints import hints
     from flows.plan import states
     from flows.report import funnel_table, publisher_counts, publisher_table
     from flows.stages import snapshot
+    from flows.status.weeks import pilots
 
     found = states(run)
     if as_json:
         funnel = [s.model_dump(mode="json") for s in snapshot.funnel(run)]
         print_json({**_plain(run, found), "funnel": funnel, "publishers": publisher_counts(run)})
         return
-    console.out(f"{run.window.label}: {run.window.first} to {run.window.last}")
+    limit = run.config.collect.limit
+    console.out(
+        f"{run.window.label}: {run.window.first} to {run.window.last}"
+        + (f", a pilot of {limit} links" if limit else "")
+    )
     for state in found:
         console.out(f"  {state.stage:<10} {_cell(state):<8} {state.path or ''}")
     steps = snapshot.funnel(run)
@@ -73,8 +81,15 @@ def _show_one(run: Run, *, as_json: bool) -> None:
         console.out(funnel_table(steps))
     if told := publisher_table(run):
         console.out(told)
+    for note in hints(run.config, steps):
+        console.out(f"note  {note}")
+    if limit is None and not found[0].finished:
+        for name in pilots(run.home.root, run.window.label):
+            console.out(
+                f"there is a pilot: nest status --window {run.window.label} --limit {name.removeprefix('.pilot')}"
+            )
     missing = any(state.wanted and not state.finished for state in found)
-    next_step(f"nest refresh --window {run.window.label}" if missing else "nest status")
+    next_step(f"nest refresh --window {run.window.label}" if missing or limit else "nest status")
 
 
 def _plain(run: Run, found: list[State]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ COLUMNS = (
 STAGES = ("collect", "ask", "annotate", "snapshot", "push", "score")
 #: Windows before this one that its counts are held against.
 MEDIAN_OF = 4
+_PILOT = re.compile(r"\.pilot\d+", re.ASCII)
 _LABEL = re.compile(r"\d{6}_\d{6}", re.ASCII)
 
 
@@ -62,6 +63,15 @@ def read_weeks(home: Path) -> list[Week]:
         if _LABEL.fullmatch(path.name.removeprefix("NEST_"))
     }
     return [_week(home, label) for label in sorted(labels)]
+
+
+def pilots(home: Path, label: str) -> list[str]:
+    """What follows the window in the names of its pilots' snapshots, `.pilot20` and so on, the largest last."""
+    found = {
+        path.parent.name.removeprefix(f"NEST_{label}")
+        for path in home.glob(f"snapshots/NEST_{label}.pilot*/snapshot.json")
+    }
+    return sorted((name for name in found if _PILOT.fullmatch(name)), key=lambda name: int(name.removeprefix(".pilot")))
 
 
 def medians(weeks: list[Week], place: int) -> dict[str, float | None]:
@@ -115,8 +125,8 @@ def _week(home: Path, label: str) -> Week:
     pilot = ""
     snapshot = read_json(home / "snapshots" / f"NEST_{label}" / "snapshot.json")
     if not snapshot:
-        for path in sorted((home / "snapshots").glob(f"NEST_{label}.pilot*")):
-            snapshot, pilot = read_json(path / "snapshot.json"), path.name.removeprefix(f"NEST_{label}")
+        for name in pilots(home, label):
+            snapshot, pilot = read_json(home / "snapshots" / f"NEST_{label}{name}" / "snapshot.json"), name
     done = {stage for stage in ("collect", "ask", "annotate", "push") if _any_holds(window / stage, "manifest.json")}
     if snapshot:
         done.add("snapshot")

@@ -86,7 +86,14 @@ def test_from_an_empty_folder_to_a_pilot_of_twenty_in_five_commands(tmp_path: Pa
     assert snapshot["rows"] > 0
     assert (tmp_path / "nest-data" / "ledger").is_dir()
     screen = _nest(tmp_path, "status", env=env).stdout
-    assert "pilot20" in screen.splitlines()[0]
+    assert re.search(r" pilot20 +\d{4}-\d\d-\d\d$", screen.splitlines()[0])
+    assert "run.json" not in screen
+    assert json.loads(_nest(tmp_path, "status", "--json", env=env).stdout)["counts"]["rows"] == snapshot["rows"]
+    whole = _nest(tmp_path, "status", "--window", LABEL, env=env).stdout
+    assert f"there is a pilot: nest status --window {LABEL} --limit 20" in whole
+    detail = _nest(tmp_path, "status", "--window", LABEL, "--limit", "20", env=env).stdout
+    assert f"snapshot   {snapshot['rows']} " in detail
+    assert "left out, by reason" in detail
     assert len(screen.splitlines()) == 24
 
 
