@@ -23,6 +23,7 @@ from engine.news.domains import domain_of
 from engine.news.duplicates import reduce
 from engine.news.extract import Page, article_of, extract_page
 from engine.news.page.pictures import fold_key
+from engine.news.photogroups import Hashes, hashes_of, is_near
 from engine.news.photos import near, read_photo
 from engine.news.readers import ReaderDied, Readers
 from engine.news.sources.base import latest_of
@@ -46,6 +47,7 @@ class _Context:
     deps: NewsDeps
     latest: datetime
     readers: Readers
+    known: Hashes
 
 
 async def run(
@@ -56,7 +58,7 @@ async def run(
     An image that is refused is a `Rejected` with the article's URL as parent; an article left without one is
     `NO_IMAGE`. Raises `TransientError` where the network as a whole seems to be gone.
     """
-    context = _Context(config, window, deps, latest_of(window), deps.readers or Readers())
+    context = _Context(config, window, deps, latest_of(window), deps.readers or Readers(), hashes_of(deps.known_photos))
     results = await asyncio.gather(*(_one(link, context) for link in shard))
     _require_network(shard, results)
     return [item for result in results for item in result]
@@ -165,7 +167,7 @@ async def _photos(page: Page, link: Link, context: _Context) -> tuple[tuple[Imag
         if twin is not None:
             lost(claim, Code.IMAGE_DUPLICATE, f"the same photo as {twin.url}")
             continue
-        if near(photo.phash, context.deps.known_photos, bits=config.near_duplicate_bits):
+        if is_near(photo.phash, context.known, bits=config.near_duplicate_bits):
             photo = photo.model_copy(update={"archive_material": True})
         kept.append(photo)
     return tuple(kept), refused

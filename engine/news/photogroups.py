@@ -110,6 +110,16 @@ def group_photos(
     return PhotoGroups(larger, near)
 
 
+def hashes_of(phashes: Iterable[str]) -> Hashes:
+    """Perceptual hashes (16 hex digits each) as numbers, for comparing with many."""
+    return np.array([int(phash, 16) for phash in phashes], dtype=np.uint64)
+
+
+def is_near(phash: str, others: Hashes, *, bits: int) -> bool:
+    """Whether a hash differs from one of many in at most `bits` bits."""
+    return bool((np.bitwise_count(others ^ np.uint64(int(phash, 16))) <= bits).any())
+
+
 def near_pairs(hashes: Hashes, *, bits: int) -> list[tuple[int, int]]:
     """Pairs of hashes that differ in at most `bits` bits, by position."""
     pairs: list[tuple[int, int]] = []

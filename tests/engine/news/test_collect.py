@@ -10,12 +10,14 @@ from support.newsroom import Item, Publisher, collect_config, photo, story
 
 from engine.core.config import CollectSection, SourceSection
 from engine.core.errors import ConfigError, TransientError
+from engine.core.images import open_image
 from engine.core.schema import Article, Code, Link, Rejected
 from engine.core.store import BlobStore
 from engine.core.windows import parse_window
 from engine.news.collect import reduce, run
 from engine.news.deps import NewsDeps
 from engine.news.find import find
+from engine.news.photos import perceptual_hash
 from engine.web.client import WebClient
 
 WINDOW = parse_window("2026-03-02..2026-03-08")
@@ -210,6 +212,22 @@ async def test_a_week_from_the_cache_gives_the_same_bytes_without_a_network(tmp_
     assert codes(online)["8.jpg"] is Code.FETCH_GONE
     blobs = {path.name: path.read_bytes() for path in (tmp_path / "a").rglob("*.*")}
     assert blobs == {path.name: path.read_bytes() for path in (tmp_path / "b").rglob("*.*")}
+
+
+async def test_a_photo_of_an_earlier_snapshot_is_archive_material(tmp_path: Path) -> None:
+    items = [
+        Item(f"/n/{n}", "2026-03-04T09:00:00Z", images=[(f"/i/{n}.jpg", f"The mayor, picture {n}")]) for n in (1, 2)
+    ]
+    known = perceptual_hash(open_image(photo(1)).pixels)
+    # a few bits apart, as the same photo in another size
+    other_size = f"{int(known, 16) ^ 0b1010001:016x}"
+    async with Site(Publisher(HOST, items, {f"/i/{n}.jpg": photo(n) for n in (1, 2)}).routes()) as site:
+        config = collect_config(site.netloc, HOST)
+        async with WebClient(config, cache=None) as fetcher:
+            deps = NewsDeps(fetcher=fetcher, blobs=BlobStore(tmp_path), known_photos=("f0f0ff00ff00f0f0", other_size))
+            links = [item for item in await find(WINDOW, [feed()], config, deps=deps) if isinstance(item, Link)]
+            found = articles(await run(links, config, window=WINDOW, deps=deps))
+    assert {article.url[-1]: article.images[0].archive_material for article in found} == {"1": True, "2": False}
 
 
 async def test_two_halves_are_one_piece(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from engine.core.images import ImageError, open_image
 from engine.core.schema import Article, Code, ImageClaim, ImageRef, Rejected
 from engine.core.store import BlobStore
 from engine.news.duplicates import reduce
-from engine.news.photogroups import near_pairs
+from engine.news.photogroups import hashes_of, is_near, near_pairs
 from engine.news.photos import distance, near, perceptual_hash, take_photo
 from engine.news.stories import Sketches, clusters, pairs_of, sketch_of
 
@@ -185,6 +185,8 @@ def test_near_pairs_are_all_found(values: list[int], bits: int) -> None:
     ]
     assert found == brute
     assert all(near(hashes[i], [hashes[j]], bits=bits) for i, j in brute)
+    for one in hashes[:5]:
+        assert is_near(one, hashes_of(hashes[5:]), bits=bits) == (near(one, hashes[5:], bits=bits) is not None)
 
 
 # ---------------------------------------------------------------- stories
