@@ -57,7 +57,7 @@ def show(
 
 def sources(
     action: Annotated[
-        str, typer.Argument(help="list, or check: ask every source once, without fetching articles.")
+        str, typer.Argument(help="list, or check: ask every source once, and look at a few of its newest pages.")
     ] = "list",
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -112,7 +112,10 @@ def _check_sources(settings: Config, *, as_json: bool) -> None:
             shares = [f"{100 * s.pictured:.0f} %", f"{100 * s.captioned:.0f} %"] if s.items else ["", ""]
             rows.append([s.name, s.state, str(s.items), f"{s.per_day}", s.oldest, *shares, s.robots, s.detail])
         console.out(console.table(rows, right=frozenset({2, 3})))
-        next_step("nest refresh --limit 20")
+        usable = any(state.state in ("good", "warn") and state.items for state in states)
+        next_step(
+            "nest refresh --limit 20" if usable else "other [[source]] rows in nest.toml, then nest sources check"
+        )
     if any(state.state == "bad" for state in states):
         raise typer.Exit(1)
 

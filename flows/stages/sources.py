@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DAYS_BACK = 28
 #: Pages of a source whose robots.txt is asked, each of another host at best.
 HOSTS_ASKED = 3
+#: Newest pages of a source that are looked at for pictures and captions: enough to see whether there are any.
+PAGES_LOOKED_AT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class SourceState:
     """What one source shows now. `state` is good, warn (it shows nothing, or some of its pages may not be fetched),
     bad or paused. `robots` says what robots.txt and AI opt-outs allow for its pages. `oldest` is the earliest day of a
     dated item within the last four weeks, and `per_day` counts items per day since then; `pictured` and `captioned` are
-    shares of items that come with a picture or a caption in the feed itself (pages may have them where feeds do not).
+    shares of items that come with a picture, and with a caption: of `pages` newest items whose pages were looked at, or
+    of all in the feed where that tells enough.
     """
 
     name: str
@@ -39,6 +42,7 @@ class SourceState:
     per_day: float = 0.0
     pictured: float = 0.0
     captioned: float = 0.0
+    pages: int = 0
     robots: str = ""
     detail: str = ""
 
@@ -55,7 +59,7 @@ def rows_of(config: Config) -> list[SourceSection]:
 
 
 async def check_sources(config: Config, *, now: datetime | None = None) -> list[SourceState]:
-    """Ask every source once, all at a time, without fetching any article.
+    """Ask every source once, all at a time, and look at a few of its newest pages.
 
     A row that cannot be asked is bad and stops no other.
     """
@@ -83,7 +87,35 @@ async def _check(row: SourceSection, config: Config, client: WebClient, deps: Ne
         return SourceState(row.name, "bad", detail=str(error))
     except Exception as error:  # noqa: BLE001 - a fault in one source, perhaps a plugin's, must not end the others
         return SourceState(row.name, "bad", detail=f"{type(error).__name__}: {error}"[:300])
-    return _state(row.name, found, today, robots=await _robots(found, client))
+    robots = await _robots(found, client)
+    state = _state(row.name, found, today, robots=robots)
+    if robots[0] == "bad" or state.captioned == 1.0:
+        return state
+    looks = await _look_at_pages([item for item in found if isinstance(item, Link)], client)
+    if not looks:
+        return state
+    share = {"pictured": sum(p for p, _ in looks), "captioned": sum(c for _, c in looks)}
+    told = {name: round(count / len(looks), 2) for name, count in share.items()}
+    return replace(state, pages=len(looks), pictured=told["pictured"], captioned=told["captioned"])
+
+
+async def _look_at_pages(links: Sequence[Link], client: WebClient) -> list[tuple[bool, bool]]:
+    """Whether each of the newest pages has a picture, and one with a caption; pages that cannot be had are left out."""
+    from engine.news.extract import pictures_of
+    from engine.web.errors import FetchError
+
+    def newest(link: Link) -> tuple[datetime, str]:
+        return max((w.value for w in link.witnesses), default=datetime.min.replace(tzinfo=UTC)), link.url
+
+    found = []
+    for link in sorted((link for link in links if not link.html_sha256), key=newest, reverse=True)[:PAGES_LOOKED_AT]:
+        try:
+            page = await client.fetch(link.url, kind="page")
+        except FetchError:
+            continue
+        claims = [*pictures_of(page.body, page.url, headers=dict(page.headers)), *link.images]
+        found.append((bool(claims), any(claim.caption for claim in claims)))
+    return found
 
 
 async def _robots(found: Sequence[Link | Rejected], client: WebClient) -> tuple[str, str]:

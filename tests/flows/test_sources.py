@@ -108,6 +108,21 @@ async def test_every_row_is_tried_and_no_bad_one_stops_the_others(
     assert (found["slow"].state, found["slow"].robots) == ("good", "allowed, crawl-delay 0.2 s")
 
 
+async def test_pages_are_looked_at_where_the_feed_does_not_tell(tmp_path: Path) -> None:
+    """Most feeds name no pictures although every page has one with a caption."""
+    figure = b'<figure><img src="/i/1.jpg" width="800" height="600"><figcaption>The mayor</figcaption></figure>'
+    pages = {
+        f"harbour.example/n/{n}": Reply(b"<html><body><article><h1>News</h1>%s</article></body></html>" % body)
+        for n, body in ((5, figure), (4, figure), (3, b"<p>words</p>"))
+    }
+    routes = {"harbour.example/feed.xml": Reply(rss("harbour.example", items())), **pages}
+    rows = [{"name": "harbour", "url": "http://harbour.example/feed.xml"}]
+    async with Site(routes) as site:
+        (state,) = await check_sources(settings(site.netloc, tmp_path, rows), now=NOW)
+        assert sorted(seen.path for seen in site.seen if seen.path.startswith("/n/")) == ["/n/3", "/n/4", "/n/5"]
+    assert (state.state, state.pages, state.pictured, state.captioned) == ("good", 3, 0.67, 0.67)
+
+
 def test_health_tells_states_and_gaps_of_the_harvest(tmp_path: Path) -> None:
     config = settings(
         "127.0.0.1:1", tmp_path, [{"name": "harbour"}, {"name": "ferry"}, {"name": "off", "paused": True}]
