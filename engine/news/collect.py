@@ -34,7 +34,7 @@ from engine.web.urls import host_of
 __all__ = ["VERSION", "reduce", "run"]
 
 #: Changes when the same pages would give other articles; part of the stage's key.
-VERSION = "4"
+VERSION = "5"
 _UNREACHED = frozenset({Code.FETCH_FAILED, Code.FETCH_TIMEOUT})
 #: Pictures that are fetched for one that is kept, at most; the rest of a long gallery is left alone.
 TRIES_PER_PHOTO = 3

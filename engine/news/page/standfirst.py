@@ -20,6 +20,8 @@ LEAST_CHARS = 120
 MOST_CHARS = 1000
 #: Elements looked at after the headline; where the story has not begun by then, it is not there.
 REACH = 300
+#: Share of an element's text that one inside it has to hold to be taken for the whole.
+CORE_SHARE = 0.6
 #: Letters by which two texts are taken for one.
 _SAME_LETTERS = 60
 _STORY_LETTERS = 40
@@ -58,8 +60,17 @@ def standfirst(tree: Any, text: str, *, metas: Mapping[str, str], data: Structur
         if not LEAST_CHARS <= len(line) <= MOST_CHARS or letters[:_SAME_LETTERS] in said:
             continue
         if (_is_described(letters, descriptions) or _is_named(node)) and _is_prose(node, line):
-            return line
+            return _core(node, line)
     return ""
+
+
+def _core(node: Any, line: str) -> str:
+    """The text without bylines and buttons that share its element: of an element inside that holds most of it."""
+    for child in node.iterdescendants(*_HOLDERS):
+        inner = text_of(child)
+        if LEAST_CHARS <= len(inner) < len(line) and len(inner) >= CORE_SHARE * len(line):
+            return _core(child, inner)
+    return line
 
 
 def _is_described(letters: str, descriptions: list[str]) -> bool:

@@ -34,6 +34,8 @@ def text_of(head: str, *, meta: str = "", body: str = BODY) -> str:
         (f'<p class="standfirst">{SUMMARY}</p>', ""),
         (f'<div class="news-teaser"><div class="teaser-text"><p>{SUMMARY}</p></div></div>', ""),
         (f'<h2 class="article__lead-text">{SUMMARY}</h2>', ""),
+        # bylines and buttons in the same element stay out
+        (f'<div class="intro"><p>{SUMMARY}</p><span>by A. Reed</span> <span>4 March 2026</span> Share</div>', ""),
         (f'<h2 class="x1"><span>{SUMMARY}</span></h2>', f'<meta name="description" content="{SUMMARY}">'),
         # descriptions are often cut
         (f'<div class="x1">{SUMMARY}</div>', f'<meta property="og:description" content="{SUMMARY[:100]}...">'),
