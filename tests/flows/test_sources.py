@@ -119,7 +119,7 @@ async def test_pages_are_looked_at_where_the_feed_does_not_tell(tmp_path: Path) 
     rows = [{"name": "harbour", "url": "http://harbour.example/feed.xml"}]
     async with Site(routes) as site:
         (state,) = await check_sources(settings(site.netloc, tmp_path, rows), now=NOW)
-        assert sorted(seen.path for seen in site.seen if seen.path.startswith("/n/")) == ["/n/3", "/n/4", "/n/5"]
+        assert sorted(one.target for one in site.seen if one.target.startswith("/n/")) == ["/n/3", "/n/4", "/n/5"]
     assert (state.state, state.pages, state.pictured, state.captioned) == ("good", 3, 0.67, 0.67)
 
 
