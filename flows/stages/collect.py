@@ -19,6 +19,7 @@ from flows.stages.lines import Lines, in_order
 from flows.stages.sources import rows_of
 
 if TYPE_CHECKING:
+    from engine.news.find import Found
     from engine.news.losses import Publisher
 
 SHARD_LINKS = 64
@@ -61,10 +62,9 @@ async def _collect(run: Run, where: StageDir) -> None:
     found = StageDir(where.path / "found")
     async with news_deps(run) as deps:
         if not found.finished:
-            results = await find.find(run.window, rows_of(run.config), run.config.collect, deps=deps)
-            kept_links, lost = split(results, Link)
-            found.commit(kept_links, lost, stage="find", found=len(kept_links) + len(lost), run=clock(started))
-            del results, kept_links, lost
+            told = await find.gather(run.window, rows_of(run.config), run.config.collect, deps=deps)
+            _commit_found(found, told, started=started)
+            del told
         links = Lines(Link)
         shards = batches([position for position, _ in links.add(found.path / DATA)], SHARD_LINKS)
         missing = [index for index in range(len(shards)) if not where.shard_done(index)]
@@ -80,6 +80,18 @@ async def _collect(run: Run, where: StageDir) -> None:
     count = len(shards)
     del links, shards, missing
     _finish(run, where, found, count, started=started)
+
+
+def _commit_found(found: StageDir, told: Found, *, started: float) -> None:
+    # links have no id: they lie in the order of their lines
+    told.lines.sort()
+    found.commit_sorted(
+        told.links(),
+        sorted(told.lost, key=lambda item: (item.item, item.code.value, item.detail)),
+        stage="find",
+        found=len(told.lines) + len(told.lost),
+        run=clock(started),
+    )
 
 
 def _finish(run: Run, where: StageDir, found: StageDir, shards: int, *, started: float) -> None:
