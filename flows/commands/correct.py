@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, NestError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
 from flows.commands.publish import snapshot_folder
@@ -73,7 +73,8 @@ def amend(
             print_json({"changes": told, "rows": left, "measured": dict(measured or {})})
             return
         for change in changes:
-            console.say(f"  {change.id}: {change.words() or 'nothing'}  {change.because}")
+            what = f"the answer becomes '{change.answer}'" if change.answer is not None else change.words()
+            console.say(f"  {change.id}: {what or 'nothing'}  (because: {change.because})")
         for label, value in (measured or {}).items():
             console.say(f"  card, {label.lower()}: {value}")
         console.say(f"  {folder.name} would have {left} rows; nothing was written")
@@ -81,12 +82,21 @@ def amend(
     manifest = correct(folder, changes, measured=measured)
     home = Home(folder.parent.parent)
     old = folder.parent / SUPERSEDED / f"{folder.name}.r{int(manifest.revision[1:]) - 1}"
-    moved = ranks(home, folder, old)
-    carried = carry(config_of(config), folder, old)
+    moved, carried = [], 0
+    try:
+        moved = ranks(home, folder, old)
+        carried = carry(config_of(config), folder, old)
+    except NestError as error:
+        # the revision stands: whoever reads a failure here would make another one
+        console.say(f"what was predicted before cannot be counted for {manifest.revision}: {error}")
     if as_json:
         print_json({"revision": manifest.revision, "rows": manifest.rows, "ranks": [_rank(r) for r in moved]})
         return
-    console.say(f"{folder.name} is {manifest.revision} now: {len(changes)} rows corrected, {manifest.rows} rows")
+    left_out = sum(change.drop for change in changes)
+    console.say(
+        f"{folder.name} is {manifest.revision} now: {len(changes) - left_out} rows corrected, {left_out} left out, "
+        f"{manifest.rows} rows"
+    )
     for rank in moved:
         word = "stays" if rank.before == rank.after else f"moves from {rank.before}"
         console.say(

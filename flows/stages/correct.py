@@ -119,7 +119,7 @@ def _scores(home: Home, folder: Path, name: str) -> dict[str, float]:
 
     benchmark = load(folder)
     ids = {sample.id for sample in benchmark.without_images()}
-    stored = {label: _known(place, ids) for label, place in _stored(home, name)}
+    stored = {label: _told_apart(_known(place, ids), label) for label, place in _stored(home, name)}
     if not stored or not ids:
         return {}
     report: ScoreReport = score(benchmark, stored)
@@ -146,6 +146,11 @@ def _segmenter(stored: Path) -> str:
         if StageDir(path).finished and (first := next(StageDir(path).iterate(Prediction), None)) is not None:
             return first.segmenter
     return stored.name.replace("+", ":")
+
+
+def _told_apart(found: Iterator[Prediction], label: str) -> Iterator[Prediction]:
+    """Predictions as those of one run among several of a segmenter."""
+    return (one if one.segmenter == label else one.model_copy(update={"segmenter": label}) for one in found)
 
 
 def _known(place: StageDir, ids: set[str]) -> Iterator[Prediction]:

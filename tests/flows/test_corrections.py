@@ -14,9 +14,10 @@ from support import snapshots
 from support.desk import NAME, Desk
 from support.hub import LoopbackHub
 
-from engine.core.masks import encode_png
+from engine.core.masks import encode_png, encode_rle
 from engine.core.schema import Prediction
 from engine.core.store import Home
+from engine.snapshot.masks_in import read_mask
 from engine.snapshot.revise import read_rows
 from flows.stages.correct import _stored
 
@@ -91,6 +92,33 @@ def test_stored_predictions_count_for_the_corrected_revision(desk: Desk) -> None
     assert label == "portable"
     assert second.id not in {found.sample_id for found in place.iterate(Prediction)}
     assert len(list(place.iterate(Prediction))) == 3
+
+
+@pytest.mark.slow
+def test_several_runs_of_one_segmenter_are_ranked_apart_and_never_spoil_a_correction(desk: Desk) -> None:
+    """Predictions under two settings lie side by side; what cannot be read of them is no failure of the correction."""
+    home = Home(desk.folder / "home")
+    rows = list(read_rows(desk.snapshot))
+    first, second, *_ = rows
+    places = {key: home.predictions(NAME, "portable", key) for key in ("aaaaaa1", "bbbbbb2")}
+    for key, place in places.items():
+        masks = {
+            row.id: [encode_rle(read_mask(cell["bytes"]).mask) for cell in row.default["annotations"]] for row in rows
+        }
+        if key == "bbbbbb2":
+            masks[first.id] = [encode_rle(np.ones(rle.size, dtype=bool)) for rle in masks[first.id]]
+        found = [Prediction(sample_id=name, segmenter="portable", masks=tuple(told)) for name, told in masks.items()]
+        place.commit(found, [], stage="predict", found=len(found))
+    told = desk.nest("amend", SHORT, first.id, "--drop", *BECAUSE).stderr
+    assert "is r2 now: 0 rows corrected, 1 left out, 3 rows" in told
+    assert "portable#aaaaaa: stays at 1  (gIoU 100.0 to 100.0)" in told
+    # the row that went was the one that it had wrong
+    assert "portable#bbbbbb: moves from 2 to 1  (gIoU" in told
+    part = next(places["aaaaaa1"].path.glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-30])
+    told = desk.nest("amend", SHORT, second.id, "--answer", "Ada Byron", *BECAUSE).stderr
+    assert "is r3 now: 1 rows corrected, 0 left out, 3 rows" in told
+    assert "cannot be counted for r3" in told
 
 
 @pytest.mark.slow
