@@ -60,7 +60,7 @@ class CollectSection(Section):
     user_agent: str = "nest-data-engine/0.1 (+research benchmark; set [collect] user_agent to your contact)"
     """Honest agent string; put a contact address in."""
     processes: int = Field(default=1, ge=1, le=64)
-    """Processes that read pages and pictures; 1 reads in the collecting process itself. Each takes 150 MB."""
+    """Processes that read pages and pictures; 1 reads in the collecting process itself. Each takes 150 to 200 MB."""
     max_connections: int = Field(default=32, ge=1)
     """Connections at a time."""
     per_host: int = Field(default=2, ge=1)
