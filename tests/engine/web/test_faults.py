@@ -239,3 +239,43 @@ async def test_a_certificate_that_cannot_be_trusted_is_final(tmp_path: Path) -> 
     assert caught.value.code is Code.FETCH_TLS
     assert "certificate" in caught.value.detail
     assert asked == 0
+
+
+@pytest.mark.parametrize(("days", "code"), [(1, None), (-1, Code.FETCH_TLS)])
+async def test_f09_an_expired_certificate_is_refused_even_of_a_trusted_issuer(
+    days: int, code: Code | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+    import ssl
+    import subprocess
+
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    (tmp_path / "names.txt").write_text("subjectAltName=IP:127.0.0.1\n", encoding="ascii")
+    for words in (
+        "req -new -newkey rsa:2048 -nodes -keyout key.pem -out asked.csr -subj /CN=127.0.0.1",
+        f"x509 -req -in asked.csr -signkey key.pem -days {days} -extfile names.txt -out cert.pem",
+    ):
+        subprocess.run(["openssl", *words.split()], check=True, capture_output=True, cwd=tmp_path)  # noqa: ASYNC221
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 26\r\nConnection: close\r\n\r\n<html><body></body></html>")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    async with WebClient(config(timeout_s=5.0, obey_robots=False, obey_ai_opt_out=False), cache=None) as client:
+        if code is None:
+            found = await client.fetch(f"https://127.0.0.1:{port}/", kind="page")
+            assert found.body == b"<html><body></body></html>"
+        else:
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(f"https://127.0.0.1:{port}/", kind="page")
+            assert caught.value.code is code
+            assert "expired" in caught.value.detail
+    server.close()
