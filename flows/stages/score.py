@@ -49,9 +49,10 @@ class Task:
 
 
 def task_of(run: Run) -> Task | None:
-    """The window's snapshot as a task; None while there is no snapshot of this configuration."""
+    """The window's snapshot as a task; None while there is no snapshot of this configuration, or where it gives too
+    few rows for one and another configuration's lies in its place."""
     folder = snapshot.folder(run)
-    if not snapshot.finished(run) or snapshot.manifest(folder) is None:
+    if snapshot.current(run) is None:
         return None
 
     def load() -> Benchmark:

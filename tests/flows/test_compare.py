@@ -62,7 +62,17 @@ def test_two_annotators_on_one_window(tmp_path: Path) -> None:
         plain = week.nest(*words).stdout
         assert "same entity" in plain or not second
         assert {path: path.stat().st_mtime_ns for path in week.home.rglob("manifest.json")} == before
-        assert "nothing is to be compared" in week.nest(*words[:-1], "nest.toml", code=2).stderr
+        assert "is both configurations" in week.nest(*words[:-1], "nest.toml", code=2).stderr
+        (tmp_path / "same.toml").write_text(text + "# the same\n")
+        assert "nothing is to be compared" in week.nest(*words[:-1], "same.toml", code=2).stderr
+        # with the first one's snapshot in place, a configuration that gives no rows has no score
+        week.nest("snapshot", "--window", WINDOW)
+        (tmp_path / "none.toml").write_text(text.replace("[annotate]\n", "[annotate]\nmin_area_share = 0.89\n"))
+        nothing = json.loads(week.nest(*words[:-1], "none.toml", "--json").stdout)
+        assert nothing["yields"]["masks"] == [first, 0]
+        (score,) = nothing["scores"]
+        assert score["first"]["value"] is not None
+        assert score["second"]["value"] is score["difference"]["value"] is None
 
 
 def test_what_differs_is_named_and_what_changes_no_result_is_not(tmp_path: Path) -> None:
