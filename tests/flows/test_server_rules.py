@@ -22,6 +22,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PrefectSer
         keys = {"NEST_CONFIG": str(week.folder / "nest.toml"), "OPENAI_API_KEY": PLANTED_KEY}
         with PrefectServer(folder / "server", env=keys) as server:
             server.deploy()
+            assert server.pause_schedules() == 3
             yield server, week
 
 

@@ -119,16 +119,24 @@ class PrefectServer:
         return self._start(f"worker-{name}", *words, *(["--work-queue", queue] if queue else []))
 
     def api(self, path: str, body: Any = None, *, method: str = "") -> Any:
-        """What the server's API answers, decoded: GET without a body, else POST, or the method that is named."""
+        """What the server's API answers, decoded: GET without a body, else POST, or the method that is named. One that
+        is busy (SQLite knows one writer at a time) is asked again for a while, as Prefect's own client does."""
         request = urllib.request.Request(
             f"{self.env['PREFECT_API_URL']}/{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
             method=method or ("GET" if body is None else "POST"),
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            told = answer.read()
-        return json.loads(told) if told else None
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    told = answer.read()
+                return json.loads(told) if told else None
+            except urllib.error.HTTPError as error:
+                if error.code != 503 or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
 
     def deploy(self) -> None:
         """The pools, the low-priority queue and the project's deployments, as the compose file makes them."""
@@ -136,6 +144,15 @@ class PrefectServer:
             self.prefect("work-pool", "create", pool, "--type", "process")
         self.prefect("work-queue", "create", "backfill", "--pool", "cpu", "--priority", "10")
         self.prefect("--no-prompt", "deploy", "--all", cwd=ROOT)
+
+    def pause_schedules(self) -> int:
+        """The file's schedules rest, so that nothing depends on the hour; returns how many were active."""
+        count = 0
+        for one in self.api("deployments/filter", {}):
+            for schedule in one["schedules"]:
+                count += bool(schedule["active"])
+                self.api(f"deployments/{one['id']}/schedules/{schedule['id']}", {"active": False}, method="PATCH")
+        return count
 
     def deployment(self, name: str) -> dict[str, Any]:
         """A deployment by its full name, flow/deployment."""

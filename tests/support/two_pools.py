@@ -46,6 +46,7 @@ def backfill_with_a_killed_worker(folder: Path, database: Postgres | None) -> No
 
 def _go_through(server: PrefectServer, week: Week) -> None:
     server.deploy()
+    assert server.pause_schedules() == 3
     server.worker("cpu", limit=3)
     gpu = server.worker("gpu")
     _schedule(server, LABELS[-1])
@@ -82,11 +83,7 @@ def _shards(window: Path) -> int:
 
 
 def _schedule(server: PrefectServer, label: str) -> None:
-    """The weekly deployment's first tick is in a moment; the file's own schedules rest, whatever the hour is."""
-    for name in ("refresh/weekly", "harvest/six-hourly", "catch-up/daily"):
-        one = server.deployment(name)
-        for schedule in one["schedules"]:
-            server.api(f"deployments/{one['id']}/schedules/{schedule['id']}", {"active": False}, method="PATCH")
+    """The weekly deployment's first tick is in a moment, by a schedule of the test's own."""
     tick = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
     told = {"schedule": {"interval": 7 * 86_400, "anchor_date": tick}, "active": True, "parameters": {"window": label}}
     server.api(f"deployments/{server.deployment('refresh/weekly')['id']}/schedules", [told])
