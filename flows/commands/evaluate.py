@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from engine.core.errors import ConfigError
 from flows import console
 from flows.commands.common import ConfigOption, DryRunOption, JsonOption, config_of, next_step, print_json
+
+if TYPE_CHECKING:
+    from engine.core.config import Config
+    from engine.core.schema import Window
+    from flows.stages.score import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -91,36 +96,41 @@ def score(
 
 
 def _is_window(dataset: str) -> bool:
+    return not Path(dataset).exists() and _window_of(dataset) is not None
+
+
+def _window_of(text: str) -> tuple[Window, int | None] | None:
+    """The window that a text names, and the limit of its pilot (`261116_261122.pilot20`); None if it names none."""
     from engine.core.windows import parse_window
 
-    if Path(dataset).exists():
-        return False
+    name, _, pilot = text.partition(".pilot")
+    if pilot and not pilot.isdecimal():
+        return None
     try:
-        parse_window(dataset)
+        return parse_window(name), int(pilot) if pilot else None
     except ConfigError:
-        return False
-    return True
+        return None
 
 
-def task_named(dataset: str, settings: Any) -> Any:
-    """A window or snapshot of this home with its own news to search, else any benchmark."""
-    from engine.core.windows import parse_window
+def task_named(dataset: str, settings: Config) -> Task:
+    """A window of this home, or its pilot, with its own news to search; else any benchmark."""
     from flows.run import run_for
     from flows.stages import score as stage
 
-    if not Path(dataset).exists():
-        try:
-            window = parse_window(dataset)
-        except ConfigError:
-            return stage.task_for(dataset, settings)
-        if not (settings.home / "snapshots" / window.name).is_dir():
-            raise ConfigError(
-                f"there is no snapshot of {window.label} in {settings.home}: "
-                f"'nest refresh --window {window.label}' makes one"
-            )
-        try:
-            task = stage.task_of(run_for(settings, window.label))
-        except ConfigError:  # the configuration cannot be fingerprinted here; its snapshot can be read all the same
-            task = None
-        return stage.task_for(window.name, settings) if task is None else task
-    return stage.task_for(dataset, settings)
+    named = None if Path(dataset).exists() else _window_of(dataset)
+    if named is None:
+        return stage.task_for(dataset, settings)
+    window, limit = named
+    if limit is not None:
+        settings = settings.model_copy(update={"collect": settings.collect.model_copy(update={"limit": limit})})
+    name = window.name if limit is None else f"{window.name}.pilot{limit}"
+    if not (settings.home / "snapshots" / name).is_dir():
+        raise ConfigError(
+            f"there is no snapshot of {name.removeprefix('NEST_')} in {settings.home}: 'nest refresh --window "
+            f"{window.label}{f' --limit {limit}' if limit else ''}' makes one"
+        )
+    try:
+        task = stage.task_of(run_for(settings, window.label))
+    except ConfigError:  # the configuration cannot be fingerprinted here; its snapshot can be read all the same
+        task = None
+    return stage.task_for(name, settings) if task is None else task

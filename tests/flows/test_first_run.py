@@ -93,6 +93,12 @@ def test_from_an_empty_folder_to_a_pilot_of_twenty_in_five_commands(tmp_path: Pa
     assert f"there is a pilot: nest status --window {LABEL} --limit 20" in whole
     detail = _nest(tmp_path, "status", "--window", LABEL, "--limit", "20", env=env).stdout
     assert f"snapshot   {snapshot['rows']} " in detail
+    # the pilot's report is found by its name, and nothing is scored twice
+    page = re.search(r"report +(\S+\.pilot20/\S+)", told.stderr)
+    assert page is not None
+    assert Path(page[1]).parent.name in _nest(tmp_path, "report", f"{LABEL}.pilot20", env=env).stderr
+    assert "nothing to do" in _nest(tmp_path, "score", f"{LABEL}.pilot20", env=env).stderr
+    assert "no snapshot of" in _nest(tmp_path, "report", f"{LABEL}.pilot21", env=env, code=2).stderr
     assert "left out, by reason" in detail
     assert len(screen.splitlines()) == 24
 
