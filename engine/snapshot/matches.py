@@ -73,9 +73,11 @@ class Picture:
 
 @dataclass(slots=True)
 class Matches:
-    """Rows (per snapshot folder) and pictures that a wish is about, and the needles to purge."""
+    """Rows (per snapshot folder) and pictures that a wish is about, and the needles to purge. `alike` are the rows that
+    nothing names: their picture is a copy of one that goes, by its bytes or its perceptual hash."""
 
     rows: dict[Path, set[str]] = field(default_factory=dict)
+    alike: set[str] = field(default_factory=set)
     pictures: Picture = field(default_factory=Picture)
     needles: Needles = field(default_factory=Needles)
 
@@ -131,6 +133,11 @@ def match(home: Path, wish: Wish, *, more: tuple[Path, ...] = ()) -> Matches:
         }
         if gone:
             found.rows[folder] = gone
+            # who names a picture means its copies too
+            if not wish.images:
+                found.alike |= {
+                    row.id for row in rows if row.id in gone - set(wish.ids) and not asked.in_text(row.text)
+                }
     return found
 
 

@@ -38,12 +38,14 @@ class Receipt(Record):
     """What a takedown removed, in numbers and ids: it holds no address, no name and no hash of a picture.
 
     `rows` maps snapshot folder to the ids that went, `lines` and `files` count by kind of place, `repositories` tells
-    per Hub repository; `failures` are sentences on what could not be removed. `complete` if there are none.
+    per Hub repository; `failures` are sentences on what could not be removed. `complete` if there are none. `alike` are
+    those of the ids that went only because their picture is a copy of one that goes.
     """
 
     at: AwareDatetime | None = None
     dry_run: bool = False
     rows: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    alike: tuple[str, ...] = ()
     pictures: int = 0
     lines: dict[str, int] = Field(default_factory=dict)
     files: dict[str, int] = Field(default_factory=dict)
@@ -119,6 +121,7 @@ def _takedown(
         at=now,
         dry_run=dry_run,
         rows={_name(folder, home): tuple(sorted(ids)) for folder, ids in sorted(found.rows.items())},
+        alike=tuple(sorted(found.alike)),
         pictures=len(found.pictures.digests),
         lines=dict(sorted(purged.lines.items())),
         files=dict(sorted(purged.files.items())),

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 SnapshotArgument = Annotated[str, typer.Argument(help="Folder, name or window of a snapshot.")]
 
 
+#: Ids that a line names before it only counts.
+MOST_NAMED = 5
+
+
 def register(app: typer.Typer) -> None:
     app.command()(amend)
     app.command()(takedown)
@@ -237,6 +241,12 @@ def say_takedown(receipt: Receipt, home: str) -> bool:
         f"{verb} {len(receipt.ids)} rows in {len(receipt.rows)} revisions ({held} entries) "
         f"and {receipt.pictures} pictures"
     )
+    if receipt.alike:
+        more = f" and {len(receipt.alike) - MOST_NAMED} more" if len(receipt.alike) > MOST_NAMED else ""
+        console.say(
+            f"  {len(receipt.alike)} of the rows only because their picture is a copy of one that goes or nearly so: "
+            f"{', '.join(receipt.alike[:MOST_NAMED])}{more}"
+        )
     reports = receipt.files.get("reports", 0)
     if reports:
         again = "would have to be made" if receipt.dry_run else "have to be made"

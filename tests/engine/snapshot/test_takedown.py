@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import snapshots
-from support.takedowns import NAME, Place, everything, furnish, grep, traces
+from support.takedowns import EARLIER, NAME, Place, everything, furnish, grep, traces
 
 from engine.core.errors import BusyError, ConfigError
 from engine.core.schema import Article, Prediction, Rejected, Sample
@@ -159,3 +159,15 @@ def test_a_domain_goes_with_its_pages_and_pictures(place: Place) -> None:
 def test_wishes_that_cannot_be_read(place: Place, wish: Wish) -> None:
     with pytest.raises(ConfigError):
         takedown(place.home, wish)
+
+
+def test_rows_that_go_because_their_picture_is_a_copy_are_told_apart(place: Place) -> None:
+    receipt = takedown(place.home, Wish(entities=(NAME,)), on_hub=False, dry_run=True)
+    named = {row.id for row in read_rows(place.later) if row.default["answer"] == NAME}
+    # the earlier week holds the same photo under another name
+    (copy,) = set(receipt.rows[EARLIER.name])
+    assert copy in receipt.alike
+    assert not set(receipt.alike) & named
+    by_picture = takedown(place.home, Wish(images=(place.image.sha256,)), on_hub=False, dry_run=True)
+    assert copy in by_picture.ids
+    assert by_picture.alike == ()
