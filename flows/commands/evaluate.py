@@ -123,11 +123,14 @@ def task_named(dataset: str, settings: Config) -> Task:
     window, limit = named
     if limit is not None:
         settings = settings.model_copy(update={"collect": settings.collect.model_copy(update={"limit": limit})})
-    name = window.name if limit is None else f"{window.name}.pilot{limit}"
-    if not (settings.home / "snapshots" / name).is_dir():
+    # a configuration with a limit means the pilot, where there is one
+    pilot = settings.collect.limit
+    names = [*([f"{window.name}.pilot{pilot}"] if pilot else []), *([window.name] if limit is None else [])]
+    name = next((name for name in names if (settings.home / "snapshots" / name).is_dir()), None)
+    if name is None:
         raise ConfigError(
-            f"there is no snapshot of {name.removeprefix('NEST_')} in {settings.home}: 'nest refresh --window "
-            f"{window.label}{f' --limit {limit}' if limit else ''}' makes one"
+            f"there is no snapshot of {names[0].removeprefix('NEST_')} in {settings.home}: 'nest refresh --window "
+            f"{window.label}{f' --limit {pilot}' if pilot else ''}' makes one"
         )
     try:
         task = stage.task_of(run_for(settings, window.label))

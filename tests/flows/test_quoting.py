@@ -111,6 +111,10 @@ def test_where_there_is_no_snapshot_the_command_that_makes_one_is_named(desk: De
         told = desk.nest(words[0], "2026-W40", *words[1:], code=2).stderr
         assert "there is no snapshot of 260928_261004" in told
         assert "nest refresh --window 260928_261004" in told
+    # a configuration with a limit means the pilot; where there is only the whole, that is meant
+    limited = {"NEST__COLLECT__LIMIT": "9"}
+    assert "--window 260928_261004 --limit 9'" in desk.nest("cite", "2026-W40", code=2, **limited).stderr
+    assert "to do" in desk.nest("score", NAME, "-s", "portable", "--dry-run", **limited).stderr
 
 
 def test_a_replay_says_that_a_takedown_removed_the_report(desk: Desk) -> None:
