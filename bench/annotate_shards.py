@@ -44,13 +44,14 @@ def open_home(home: Path, *, shard_images: int) -> Run:
     return run_for(config, WINDOW, now=NOW)
 
 
-def prepare(home: Path, *, images: int, shard_images: int, seed: int = 0) -> Run:
-    """A home whose collect and ask stages are done: so many pictures, a question each."""
+def prepare(home: Path, *, images: int, shard_images: int, seed: int = 0, scale: int = 1) -> Run:
+    """A home whose collect and ask stages are done: so many pictures, a question each; their sides are 64 to 130
+    pixels times `scale`."""
     run = open_home(home, shard_images=shard_images)
     collect.place(run).commit([], [], stage="collect", found=0)
     place = ask.place(run)
     assert place is not None
-    questions = [_question(run.home, index, seed) for index in range(images)]
+    questions = [_question(run.home, index, seed, scale) for index in range(images)]
     place.commit(questions, [], stage="ask", found=images)
     return run
 
@@ -113,9 +114,9 @@ def digests(run: Run) -> dict[str, str]:
     return {str(path.relative_to(place.path)): sha256_file(path) for path in files}
 
 
-def _question(home: Home, index: int, seed: int) -> Question:
+def _question(home: Home, index: int, seed: int, scale: int) -> Question:
     luck = np.random.default_rng((seed, index))
-    height, width = int(luck.integers(64, 100)), int(luck.integers(80, 130))
+    height, width = scale * int(luck.integers(64, 100)), scale * int(luck.integers(80, 130))
     ramp = np.linspace(0.8, 1.1, width)[None, :, None] * luck.integers(60, 130, 3)
     pixels = np.broadcast_to(ramp, (height, width, 3)) + luck.normal(0, 3, (height, width, 3))
     ys, xs = np.mgrid[0:height, 0:width]
