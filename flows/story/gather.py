@@ -61,11 +61,21 @@ class Story:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Records of a kind in order, each once."""
-        found: list[dict[str, Any]] = []
+        return [chapter.record for chapter in self.chapters_of(kind)]
+
+    def chapters_of(self, kind: str) -> list[Chapter]:
+        """The same with where they lie; of equal records the first."""
+        found: list[Chapter] = []
         for chapter in self.chapters:
-            if chapter.kind == kind and chapter.record not in found:
-                found.append(chapter.record)
+            if chapter.kind == kind and all(chapter.record != other.record for other in found):
+                found.append(chapter)
         return found
+
+    def made_by(self, chapter: Chapter) -> str:
+        """The window and the settings' key that a record is of, where the story holds more than one of its stage:
+        a pilot and the whole week, two windows, two configurations. Else empty."""
+        runs = {(one.window, one.key) for one in (*self.chapters, *self.rejected) if one.stage == chapter.stage}
+        return f"window {chapter.window}, {chapter.stage} {chapter.key[:8]}" if len(runs) > 1 else ""
 
 
 def gather(home: Path, item: str) -> Story:

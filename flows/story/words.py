@@ -38,10 +38,10 @@ def parts(story: Story) -> list[Part]:
     articles = story.of("article")
     images = {image["sha256"]: image for article in articles for image in article.get("images", ())}
     found += [_link(record) for record in story.of("link")]
-    found += [_article(record) for record in articles]
+    found += [_article(one.record, story.made_by(one)) for one in story.chapters_of("article")]
     found += [_reply(told) for told in story.replies]
-    found += [_question(record) for record in story.of("question")]
-    found += [_annotation(record, images) for record in story.of("annotation")]
+    found += [_question(one.record, story.made_by(one)) for one in story.chapters_of("question")]
+    found += [_annotation(one.record, images, story.made_by(one)) for one in story.chapters_of("annotation")]
     found += [
         Part(
             f"row {row.id}",
@@ -57,7 +57,12 @@ def parts(story: Story) -> list[Part]:
     ]
     for chapter in story.rejected:
         record = chapter.record
-        lines = [("item", record["item"]), ("of", record.get("parent", "")), ("source", record.get("source", ""))]
+        lines = [
+            ("item", record["item"]),
+            ("of", record.get("parent", "")),
+            ("source", record.get("source", "")),
+            ("in", story.made_by(chapter)),
+        ]
         why = f"left out in {record['stage']}: {record['code']}"
         found.append(Part(why, (("because", record["detail"]), *_filled(lines)), lost=True))
     return found
@@ -84,7 +89,7 @@ def _link(record: Mapping[str, Any]) -> Part:
     return Part("found", (*_filled(lines), *_witnesses(record)))
 
 
-def _article(record: Mapping[str, Any]) -> Part:
+def _article(record: Mapping[str, Any], made_by: str) -> Part:
     certain = "certain" if record.get("date_certain") else "not certain"
     lines = [
         ("title", record["title"]),
@@ -92,6 +97,7 @@ def _article(record: Mapping[str, Any]) -> Part:
         ("publisher", record.get("publisher")),
         ("published", f"{record.get('published_at')} ({certain})"),
         ("domain", record.get("domain")),
+        ("in", made_by),
     ]
     pictures = []
     for image in record.get("images", ()):
@@ -108,7 +114,7 @@ def _reply(told: Mapping[str, Any]) -> Part:
     return Part(f"prompt and reply ({told['purpose']})", head, folded=text)
 
 
-def _question(record: Mapping[str, Any]) -> Part:
+def _question(record: Mapping[str, Any], made_by: str) -> Part:
     writer = record["writer"]
     lines = [
         ("question", record["question"]),
@@ -121,6 +127,7 @@ def _question(record: Mapping[str, Any]) -> Part:
             "writer",
             " ".join(filter(None, (writer["name"], writer["version"], writer.get("model"), writer.get("prompt")))),
         ),
+        ("in", made_by),
     ]
     checks = [
         (
@@ -137,8 +144,8 @@ def _question(record: Mapping[str, Any]) -> Part:
     return Part(f"question {record['id']}", (*_filled(lines), *checks, *blind))
 
 
-def _annotation(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]]) -> Part:
-    lines: list[tuple[str, Any]] = []
+def _annotation(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any]], made_by: str) -> Part:
+    lines: list[tuple[str, Any]] = [("in", made_by)]
     pictures = []
     for image in record["images"]:
         binding, boxes = image["binding"], image["candidates"]

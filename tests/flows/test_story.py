@@ -138,6 +138,22 @@ def test_a_rejection_of_every_stage(home: Path, at: str, stage: Stage, code: Cod
     assert only["window"] == WINDOW
 
 
+def test_what_two_configurations_left_out_is_told_apart(home: Path, tmp_path: Path) -> None:
+    alone = [line for part in parts(gather(home, "q-private")) for line in part.lines]
+    assert not any(label == "in" and "window" in value for label, value in alone)
+    root = tmp_path / "home"
+    shutil.copytree(home, root)
+    lost = Rejected(item="q-private", stage=Stage.ASK, code=Code.NO_FACT, detail="nothing is said")
+    StageDir(root / "windows" / WINDOW / "ask" / "a2").commit([], [lost], stage="ask", found=1)
+    told = [
+        (part.title, value) for part in parts(gather(root, "q-private")) for label, value in part.lines if label == "in"
+    ]
+    assert told == [
+        ("left out in ask: private_person", f"window {WINDOW}, ask a1"),
+        ("left out in ask: no_fact", f"window {WINDOW}, ask a2"),
+    ]
+
+
 def test_an_unknown_id_names_the_nearest(home: Path) -> None:
     row = next(read_rows(home / "snapshots" / NAME))
     with pytest.raises(ConfigError, match="is in no finished stage"):
