@@ -48,6 +48,7 @@ ELSEWHERE = {
     r"nest refresh( --limit 20| --dry-run)?$": ("test_restart.py", '"refresh"'),
     r"nest show ID --html": ("test_story.py", "--html"),
     r"nest show$": ("test_commands.py", '"show"'),
+    r"nest cite$": ("test_quote_commands.py", '"cite"'),
 }
 #: What ends otherwise than with 0 here, and rightly so.
 CODES = {"nest amend W --from-review": 2}  # nobody has judged a row of what the page before made of the snapshot
@@ -122,8 +123,7 @@ def test_every_documented_command_runs(finished: tuple[Week, Forked]) -> None:
         if words[0] == "backfill":
             words[words.index("--from") + 1], words[words.index("--to") + 1] = "2026-11-16", "2026-11-22"
         if words[0] == "init":
-            (week.folder / "fresh").mkdir(exist_ok=True)
-            words.append("fresh/nest.toml")
+            words.append(f"fresh-{len(ran)}.toml")  # each is its reader's first
         if words[0] == "export":
             shutil.rmtree(week.folder / words[2], ignore_errors=True)
         ran.append(command)
