@@ -24,8 +24,9 @@ POST /v1/segment   {"items": [{"image": base64 of a PNG or JPEG, "prompt": text}
                                  "failure": {"kind", "detail"} or null, "text": "", "score": 1.0}, ...]}
 
 One result per item and in order, each with a mask or a failure. `kind` is one of out_of_memory, no_reply, bad_reply,
-refused, no_mask_token, no_box, timeout, error. A request that is not understood is answered 400 with {"error": text},
-one with more than `max_batch` items 413. An exception in `segment` is that item's failure, never an empty mask.
+refused, no_mask_token, no_mask, no_box, timeout, error. A request that is not understood is answered 400 with
+{"error": text}, one with more than `max_batch` items 413. An exception in `segment` is that item's failure, never an
+empty mask.
 """
 
 import argparse
@@ -42,7 +43,7 @@ from PIL import Image
 
 PROTOCOL = "nest-segmenter/1"
 MAX_BODY_BYTES = 256 * 1024 * 1024
-KINDS = ("out_of_memory", "no_reply", "bad_reply", "refused", "no_mask_token", "no_box", "timeout", "error")
+KINDS = ("out_of_memory", "no_reply", "bad_reply", "refused", "no_mask_token", "no_mask", "no_box", "timeout", "error")
 
 
 class Failed(Exception):

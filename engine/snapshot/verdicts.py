@@ -31,6 +31,8 @@ Kind = Literal["right", "wrong_answer", "wrong_entity", "bad_mask", "private_per
 Stratum = Literal["random", "lowest_margin"]
 WRONG: tuple[Kind, ...] = ("private_person", "wrong_answer", "wrong_entity", "bad_mask")
 REVIEWS = "reviews"
+#: Label of the card's line that is true once the review's corrections are made.
+AFTERWARDS = "What became of it"
 _NAME = re.compile(r"[\w.-]{1,40}")
 
 
@@ -112,8 +114,10 @@ class Reviewed:
         how = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(self.random.kinds.items()))
         lines["What was wrong"] = how or "nothing"
         lines["Drawn from"] = (
-            f"{self.revision} ({self.rows} rows), in an order that its digest gives; {self.random.skipped} skipped. "
-            "What was found wrong is corrected or left out here, rows that nobody looked at are as they were"
+            f"{self.revision} ({self.rows} rows), in an order that its digest gives; {self.random.skipped} skipped"
+        )
+        lines[AFTERWARDS] = (
+            "what was found wrong is corrected or left out here; rows that nobody looked at are as they were"
         )
         if self.margins.judged:
             lines["Rows of the lowest margins"] = (

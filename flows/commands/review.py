@@ -43,6 +43,7 @@ def review(
     """Look at rows in the browser, by keys: a random sample for the error, and the lowest margins apart."""
     from engine.core.store import Home
     from engine.snapshot.manifest import read_manifest
+    from engine.snapshot.verdicts import AFTERWARDS
     from flows.review.run import found, plain, reviewer_name, serve, take_in
 
     settings = config_of(config)
@@ -72,7 +73,8 @@ def review(
     console.say(f"{manifest.name}: {told.sentence() if told else 'not reviewed'}")
     if told is not None:
         for label, value in list(told.measured().items())[1:]:
-            console.say(f"  {label.lower()}: {value}")
+            if label != AFTERWARDS:
+                console.say(f"  {label.lower()}: {value}")
         if told.revision == manifest.revision:
             next_step(f"nest amend {snapshot} --from-review")
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -31,13 +32,22 @@ def packages() -> Iterator[Finding]:
     yield Finding("good", f"Python {sys.version.split()[0]}, packages are our own")
 
 
+def _takes_files(folder: Path) -> bool:
+    """Tried, not asked: rights do not tell of file systems that take no files."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".nest-doctor-", dir=folder):
+            return True
+    except OSError:
+        return False
+
+
 def home_folder(config: Config) -> Iterator[Finding]:
     """Whether the home can be written, and how much room there is."""
     home = config.home
     there = home
     while not there.exists() and there != there.parent:
         there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    if not there.is_dir() or not _takes_files(there):
         yield Finding("bad", f"{home} cannot be written", "set home in nest.toml or NEST_HOME to a place of yours")
         return
     free = shutil.disk_usage(there).free

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +24,7 @@ Flags = npt.NDArray[np.bool_]
 
 SCORED, FAILED, MISSING = 0, 1, 2
 STATUS = ("scored", "failed", "missing")
-FAILURES: tuple[FailureKind, ...] = (
-    "out_of_memory",
-    "no_reply",
-    "bad_reply",
-    "refused",
-    "no_mask_token",
-    "no_box",
-    "timeout",
-    "error",
-)
+FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
 
 
 def _column(code: str) -> Callable[[], array[int]]:

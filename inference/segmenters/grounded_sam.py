@@ -79,6 +79,6 @@ def mask_of_box(mask_model: MaskModel, image: Image, found: Detection) -> Segmen
 
 def _result(mask_model: MaskModel, found: Detection, made: Segmentation) -> SegmentResult:
     if not made.mask.any():
-        failure = Failure(kind="error", detail=f"{mask_model.name} found nothing in the box of '{found.phrase}'")
+        failure = Failure(kind="no_mask", detail=f"{mask_model.name} found nothing in the box of '{found.phrase}'")
         return SegmentResult(mask=None, failure=failure, text=found.phrase)
     return SegmentResult(mask=made.mask, text=found.phrase, score=found.score * made.score)

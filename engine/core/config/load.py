@@ -34,6 +34,13 @@ from engine.core.config.sections import (
 )
 from engine.core.errors import ConfigError
 
+#: What pydantic says in Python's words, in those of the file.
+_PLAIN = {
+    "tuple_type": 'write a list: ["one", "two"]',
+    "path_type": "write the path of a folder or file as text",
+    "dict_type": "write a table of keys and values",
+    "model_type": "write a section of keys and values",
+}
 FILE_NAME = "nest.toml"
 PREFIX = "NEST__"
 
@@ -107,6 +114,9 @@ def load_config(
         told = {".".join(str(part) for part in item["loc"]) for item in error.errors()}
         if told <= set(overrides or {}):
             where = "the options of the command"
+        named = {name.removeprefix(PREFIX).lower().replace("__", "."): name for name in env if name.startswith(PREFIX)}
+        if told <= named.keys():
+            where = ", ".join(sorted(named[key] for key in told))
         raise ConfigError(f"{where}: {_explain(error)}") from error
     return config.model_copy(update={"home": config.resolve(config.home)})
 
@@ -160,7 +170,8 @@ def _explain(error: ValidationError) -> str:
         elif place == ["source"] and item["type"] == "tuple_type":
             parts.append("sources are tables of a list: write [[source]] with two brackets")
         else:
-            parts.append(f"'{dotted}': {item['msg']}" if dotted else item["msg"])
+            words = _PLAIN.get(item["type"], item["msg"])
+            parts.append(f"'{dotted}': {words}" if dotted else words)
     return "; ".join(parts)
 
 

@@ -10,7 +10,7 @@ from engine.core.schema.annotation import ModelRef, Rle
 from engine.core.schema.base import Record, Value
 
 FailureKind = Literal[
-    "out_of_memory", "no_reply", "bad_reply", "refused", "no_mask_token", "no_box", "timeout", "error"
+    "out_of_memory", "no_reply", "bad_reply", "refused", "no_mask_token", "no_mask", "no_box", "timeout", "error"
 ]
 
 

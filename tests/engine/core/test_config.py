@@ -54,6 +54,18 @@ def test_options_of_the_command_are_not_blamed_on_the_file(tmp_path: Path) -> No
     assert str(path) not in str(caught.value)
 
 
+def test_the_environment_is_blamed_for_its_own_keys_and_in_plain_words(tmp_path: Path) -> None:
+    path = tmp_path / "nest.toml"
+    path.write_text("")
+    with pytest.raises(ConfigError, match=r"^NEST__LLM__MODLE: unknown key 'llm.modle', did you mean 'model'"):
+        load_config(path, environ={"NEST__LLM__MODLE": "x"})
+    with pytest.raises(ConfigError, match=r"^NEST__COLLECT__ALLOW_HOSTS: .*write a list"):
+        load_config(path, environ={"NEST__COLLECT__ALLOW_HOSTS": "127.0.0.1"})
+    path.write_text("home = 3")
+    with pytest.raises(ConfigError, match=r"nest\.toml: 'home': write the path"):
+        load_config(path, environ={})
+
+
 def test_a_folder_called_nest_toml_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nest.toml").mkdir()
     monkeypatch.chdir(tmp_path)
