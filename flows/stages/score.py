@@ -131,6 +131,8 @@ def do(run: Run) -> Done:
     if not run.config.score.segmenters:
         return Done("score", "", "", 0, 0, False, "[score] segmenters is empty, nothing is scored")
     task = task_of(run)
+    if task is None and (thin := snapshot.thin_note(run)):
+        return Done("score", "", "", 0, 0, False, thin)
     if task is None:
         raise ConfigError(f"the snapshot of {run.window.label} is not of this configuration: run 'nest snapshot' first")
     return do_task(task)
