@@ -1,20 +1,26 @@
 """The same story told by several publishers: MinHash finds candidates, exact word runs decide.
 
 Two thresholds: texts that are mostly one (an agency's report on two sites) are duplicates, texts that share a good
-part belong to one story and get one `story` label. Only sketches of half a kilobyte are held; a text is asked for
-again where two sketches are near.
+part belong to one story and get one `story` label. Sketches of half a kilobyte are kept in a nameless file; a text is
+asked for again where two sketches are near.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.core.store.files import disk_error
 
 RUN_WORDS = 4
 #: Share of word runs in common (Jaccard) from which two texts are one; agencies' reports are cut and reworded a bit.
@@ -53,10 +59,11 @@ def sketch_of(text: str) -> Sketch:
 
 
 class Sketches:
-    """The sketches of many texts, half a kilobyte each and nothing more."""
+    """The sketches of many texts, half a kilobyte each, in a nameless file: memory holds the last `_BLOCK_SKETCHES`."""
 
     def __init__(self, sketches: Iterable[Sketch] = ()) -> None:
-        self._blocks: list[NDArray[np.uint32]] = []
+        self._file = -1
+        self._last = np.empty((_BLOCK_SKETCHES, _PERMUTATIONS), dtype=np.uint32)
         self._count = 0
         for sketch in sketches:
             self.add(sketch)
@@ -65,11 +72,24 @@ class Sketches:
         return self._count
 
     def add(self, sketch: Sketch) -> None:
-        """One more sketch, at the next position."""
-        if self._count == len(self._blocks) * _BLOCK_SKETCHES:
-            self._blocks.append(np.empty((_BLOCK_SKETCHES, _PERMUTATIONS), dtype=np.uint32))
-        self._blocks[-1][self._count % _BLOCK_SKETCHES] = sketch
+        """One more sketch, at the next position. Raises `TerminalError` where the temporary folder takes no more."""
+        self._last[self._count % _BLOCK_SKETCHES] = sketch
         self._count += 1
+        if self._count % _BLOCK_SKETCHES == 0:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        folder = Path(tempfile.gettempdir())
+        try:
+            if self._file < 0:
+                with tempfile.TemporaryFile(dir=folder) as opened:
+                    self._file = os.dup(opened.fileno())
+                weakref.finalize(self, os.close, self._file)
+            block = memoryview(self._last.tobytes())
+            while block:
+                block = block[os.write(self._file, block) :]
+        except OSError as error:
+            raise disk_error(folder, error) from error
 
     def near(self, one: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of some sketches have `LEAST_EQUAL` values in common with one. The share of equal values is an estimate
@@ -83,11 +103,25 @@ class Sketches:
 
     def columns(self, start: int, stop: int) -> NDArray[np.uint32]:
         """A copy of some columns of all sketches, (N, stop - start)."""
-        return np.concatenate([block[:, start:stop] for block in self._blocks])[: self._count]
+        found = np.empty((self._count, stop - start), dtype=np.uint32)
+        held = self._count % _BLOCK_SKETCHES
+        for first in range(0, self._count - held, _BLOCK_SKETCHES):
+            found[first : first + _BLOCK_SKETCHES] = self._stored(first, _BLOCK_SKETCHES)[:, start:stop]
+        found[self._count - held :] = self._last[:held, start:stop]
+        return found
 
     def _row(self, position: int) -> Sketch:
-        block: Sketch = self._blocks[position // _BLOCK_SKETCHES][position % _BLOCK_SKETCHES]
-        return block
+        held = self._count % _BLOCK_SKETCHES
+        if position >= self._count - held:
+            last: Sketch = self._last[position % _BLOCK_SKETCHES]
+            return last
+        stored: Sketch = self._stored(position, 1)[0]
+        return stored
+
+    def _stored(self, first: int, count: int) -> NDArray[np.uint32]:
+        size = _PERMUTATIONS * self._last.itemsize
+        data = os.pread(self._file, count * size, first * size)
+        return np.frombuffer(data, dtype=np.uint32).reshape(count, _PERMUTATIONS)
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,6 @@ from engine.core.store import BlobStore
 from engine.news.duplicates import reduce
 from engine.news.photogroups import hashes_of, is_near, near_pairs
 from engine.news.photos import distance, near, perceptual_hash, take_photo
-from engine.news.stories import Sketches, clusters, pairs_of, sketch_of
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 CONFIG = CollectSection()
@@ -279,20 +278,3 @@ def test_the_order_of_the_input_does_not_matter(order: list[str]) -> None:
     assert [item.line() for item in reduce([items[name] for name in order], CONFIG)] == [
         item.line() for item in reduce(list(items.values()), CONFIG)
     ]
-
-
-@settings(deadline=None)
-@given(st.integers(1, 20), st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=30))
-def test_clusters_are_what_the_pairs_connect(count: int, pairs: list[tuple[int, int]]) -> None:
-    pairs = [(a % count, b % count) for a, b in pairs]
-    found = clusters(count, pairs)
-    assert all(found[a] == found[b] for a, b in pairs)
-    assert all(found[i] <= i and found[found[i]] == found[i] for i in range(count))
-    if not pairs:
-        assert list(found) == list(range(count))
-
-
-def test_texts_without_words_are_no_story() -> None:
-    items = [article("a", text="..."), article("b", text="!!!")]
-    same, near_ones = pairs_of(Sketches(sketch_of(item.text) for item in items), lambda index: items[index].text)
-    assert (same, near_ones) == ([], [])
