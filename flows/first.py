@@ -72,7 +72,9 @@ def find_sources(urls: Sequence[str], config: Config) -> tuple[list[SourceSectio
 
     for url in urls:
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-            raise ConfigError(f"'{url}' is not the address of a feed or a news sitemap: it begins with https://")
+            raise ConfigError(
+                f"'{url}' is not the address of a feed or a news sitemap: it begins with https:// or http://"
+            )
     names = _names(urls)
     tried = [
         SourceSection(name=f"{name}/{kind}", type=kind, url=url)
@@ -106,7 +108,9 @@ def _names(urls: Sequence[str]) -> list[str]:
     found: list[str] = []
     for url in urls:
         host = re.sub(r"^(www|feeds?|rss|news)\.", "", (urlsplit(url).hostname or "").lower())
-        name = re.sub(r"[^a-z0-9-]+", "-", host.rsplit(".", 1)[0]).strip("-") or "source"
+        # an address in numbers has no ending to be left out
+        short = host if host.rpartition(".")[2].isdecimal() else host.rsplit(".", 1)[0]
+        name = re.sub(r"[^a-z0-9-]+", "-", short).strip("-") or "source"
         number = 2
         unique = name
         while unique in found:

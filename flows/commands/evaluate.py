@@ -92,7 +92,7 @@ def score(
         console.say("everything was scored before, nothing to do.")
     console.say(reports.table(place))
     console.say(f"report    {done.path}/report.html")
-    next_step("nest segmenters" if not names else f"nest score {dataset}")
+    next_step(f"nest report {dataset}" if not names else f"nest score {dataset}")
 
 
 def _is_window(dataset: str) -> bool:

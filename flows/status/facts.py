@@ -75,9 +75,10 @@ def candidates(home: Path, week: Week) -> Candidates | None:
 
 
 def scores(home: Path, week: Week) -> list[Score]:
-    """Overall figures of the report of the present revision that ranks first, best first."""
+    """Overall figures of the report of the present revision that ranks first, best first; none of an earlier one,
+    whose rows were others."""
     reports = [read_json(path) for path in sorted((home / "reports" / week.name).glob("*/report.json"))]
-    present = [told for told in reports if told.get("revision") == week.snapshot.get("revision")] or reports
+    present = [told for told in reports if told.get("revision") == week.snapshot.get("revision")]
     if not present:
         return []
     report = max(

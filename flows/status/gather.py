@@ -71,6 +71,10 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
     problems: list[str] = []
     sources, gaps = source_states(config, weeks, now=moment)
     review = review_of(config.home, week, problems)
+    figures = scores(config.home, week) if week else []
+    if week is not None and not figures:
+        # a report of an earlier revision is none of this one
+        week = weeks[-1] = replace(week, done=week.done - {"score"})
     told = Status(
         home=str(config.home),
         now=moment,
@@ -83,7 +87,7 @@ def gather(config: Config, *, now: datetime | None = None, ask_hub: bool = False
         review=review,
         review_is_current=bool(week and review and review.revision == week.snapshot.get("revision")),
         candidates=candidates(config.home, week) if week else None,
-        scores=scores(config.home, week) if week else [],
+        scores=figures,
         anchors=config.score.anchors,
         cost=cost(config.home, week, now=moment),
         monthly_usd=config.llm.monthly_usd,

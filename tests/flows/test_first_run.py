@@ -154,6 +154,7 @@ def test_names_of_sources_are_unique_and_the_rest_of_the_file_stays(tmp_path: Pa
 
     urls = ["https://www.herald.example/rss", "https://feeds.herald.example/a", "https://x.co.uk/b"]
     assert _names(urls) == ["herald", "herald-2", "x-co"]
+    assert _names(["http://127.0.0.1:8000/rss", "http://127.0.0.2/rss"]) == ["127-0-0-1", "127-0-0-2"]
     rows = [SourceSection(name='a "b"', url="https://x.example/?a=1&b=%22")]
     (tmp_path / "nest.toml").write_text(with_sources(starter_text(), rows))
     config = load_config(tmp_path / "nest.toml", environ={})
