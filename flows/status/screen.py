@@ -243,7 +243,7 @@ def _failed(status: Status) -> Line:
     failed, missing = (sum(getattr(score, name) for score in status.scores) for name in ("failed", "missing"))
     worst = max(status.scores, key=lambda score: score.failed + score.missing)
     colour = "green" if not failed + missing else "red" if failed + missing > 0.05 * units else "amber"
-    who = f", most of them {worst.name}" if failed + missing else ""
+    who = f", {worst.failed + worst.missing} of them {worst.name}" if failed + missing else ""
     return _line("failed", Part(f"{failed} failed, {missing} missing of {units} pairs{who}", colour))
 
 
