@@ -8,11 +8,11 @@ from engine.core.config import Config
 from engine.core.schema import Code, FunnelStep
 
 #: Share of what a stage found from which one reason is worth a sentence.
-LARGE_SHARE = 0.5
+LARGE_SHARE = 0.3
 
 
 def hints(config: Config, steps: Sequence[FunnelStep]) -> list[str]:
-    """A sentence for each reason that took half of what a stage found, or more, and that a setting can mend."""
+    """A sentence for each reason that took a good part of what a stage found and that a setting can mend."""
     known = _words(config)
     found = []
     for step in steps:

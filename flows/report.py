@@ -54,7 +54,7 @@ def show_result(run: Run, *, as_json: bool = False, hint: bool = True) -> None:
         limit = run.config.collect.limit
         next_step(f"nest status --window {run.window.label}" + (f" --limit {limit}" if limit else ""))
     elif not push.repository(run):
-        next_step(f"nest push {run.window.label} --repo OWNER/{run.snapshot_name}")
+        next_step(f"nest review {run.window.label}")
     else:
         next_step("nest status")
 

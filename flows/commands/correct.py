@@ -53,6 +53,7 @@ def amend(
     """Correct rows of a snapshot: the next revision, with errata; stored predictions count for it too."""
     from engine.core.store import Home
     from engine.snapshot.amend import Change, mask_change, read_reviews
+    from engine.snapshot.manifest import read_manifest
     from engine.snapshot.names import SUPERSEDED
     from flows.stages.correct import carry, check, correct, from_verdicts, ranks
 
@@ -110,7 +111,9 @@ def amend(
     if carried:
         console.say(f"  the predictions of {carried} segmenters count for {manifest.revision} too")
     # a report is of one revision: the new one has none yet
-    next_step(f"nest score {folder.name.removeprefix('NEST_')}, then nest push {folder.name.removeprefix('NEST_')}")
+    short = folder.name.removeprefix("NEST_")
+    published = read_manifest(folder).hub_repo
+    next_step(f"nest score {short}" + (f", then nest push {short}" if published else ""))
 
 
 def takedown(

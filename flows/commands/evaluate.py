@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,11 +104,11 @@ def _window_of(text: str) -> tuple[Window, int | None] | None:
     """The window that a text names, and the limit of its pilot (`261116_261122.pilot20`); None if it names none."""
     from engine.core.windows import parse_window
 
-    name, _, pilot = text.partition(".pilot")
-    if pilot and not pilot.isdecimal():
+    name, dot, pilot = text.partition(".pilot")
+    if dot and not re.fullmatch(r"[1-9]\d{0,8}", pilot, re.ASCII):
         return None
     try:
-        return parse_window(name), int(pilot) if pilot else None
+        return parse_window(name), int(pilot) if dot else None
     except ConfigError:
         return None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, RefusedError
 from flows import console
 from flows.commands.common import (
     AllowPortableOption,
@@ -68,6 +69,7 @@ def push(
 ) -> None:
     """Push a snapshot to the Hub: verified, in one commit, with a tag, read back."""
     from engine.snapshot.hub import push as push_folder
+    from engine.snapshot.manifest import read_manifest
     from flows.wiring import hub_token
 
     settings = config_of(config)
@@ -75,7 +77,12 @@ def push(
     target = repo or settings.hub.repo
     if not target:
         raise ConfigError("no repository: give --repo OWNER/NAME or set [hub] repo in nest.toml")
+    if re.search(r"\.pilot\d+$", folder.resolve().name, re.ASCII):
+        raise RefusedError(f"{folder.resolve().name} is a pilot, which is never pushed: refresh the whole window")
     target = target.replace("{name}", folder.name)
+    name = read_manifest(folder).name
+    if target.rpartition("/")[2] != name:
+        raise ConfigError(f"{target}: the repository of a snapshot is called like it, OWNER/{name}")
     held = _held_back(settings, folder, target, private=private, dry_run=dry_run, allow_portable=allow_portable)
     if held is None:
         return

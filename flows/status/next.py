@@ -86,6 +86,8 @@ def next_command(status: Status, config: Config) -> str:
         return "nest takedown --help"
     if week.pilot:
         return f"nest refresh --window {week.label}"
+    if not week.snapshot and _is_thin(week):
+        return f"nest status --window {week.label}"
     for other in status.weeks:
         if not other.pilot and not {"collect", "ask", "annotate", "snapshot"} <= other.done and not _is_thin(other):
             return f"nest refresh --window {other.label}"

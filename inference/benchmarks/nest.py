@@ -52,6 +52,8 @@ def load(
     folder = path if path.is_dir() else path.parent
     manifest = read_manifest(folder)
     name = str(manifest.get("name") or _name(source, folder))
+    if re.fullmatch(re.escape(name) + r"\.pilot\d+", folder.name, re.ASCII):
+        name = folder.name  # a pilot's figures are none of the week's
     window, cutoff = _window(str(manifest.get("window") or name), cutoff_lag_days)
     told = bool(Origins(folder)) if path.is_dir() else False
     digest = hashlib.sha256()

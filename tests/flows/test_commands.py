@@ -165,8 +165,11 @@ def test_sources_are_tried(week: Week) -> None:
 
 def test_a_push_without_a_repository_or_with_made_up_rows_is_refused(week: Week) -> None:
     assert "--repo" in week.nest("push", PILOT, code=2).stderr
-    refused = week.nest("push", PILOT, "--repo", "lab/{name}", code=4)
-    assert "portable" in refused.stderr
+    assert "never pushed" in week.nest("push", PILOT, "--repo", "lab/{name}", code=4).stderr
+    whole = week.folder / "elsewhere" / PILOT.partition(".")[0]
+    shutil.copytree(week.home / "snapshots" / PILOT, whole)
+    assert "is called like it" in week.nest("push", str(whole), "--repo", "lab/other", code=2).stderr
+    assert "portable" in week.nest("push", str(whole), "--repo", "lab/{name}", code=4).stderr
 
 
 def test_garbage_is_only_what_nothing_names(week: Week) -> None:

@@ -99,6 +99,14 @@ def test_from_an_empty_folder_to_a_pilot_of_twenty_in_five_commands(tmp_path: Pa
     assert Path(page[1]).parent.name in _nest(tmp_path, "report", f"{LABEL}.pilot20", env=env).stderr
     assert "nothing to do" in _nest(tmp_path, "score", f"{LABEL}.pilot20", env=env).stderr
     assert "no snapshot of" in _nest(tmp_path, "report", f"{LABEL}.pilot21", env=env, code=2).stderr
+    for wrong in ("pilot0", "pilot", "pilot020", "pilotx"):
+        _nest(tmp_path, "report", f"{LABEL}.{wrong}", env=env, code=2)
+    # and it passes nowhere for the week
+    pushed = _nest(tmp_path, "push", f"{LABEL}.pilot20", "--repo", "me/x", "--allow-portable", env=env, code=4)
+    assert "never pushed" in pushed.stderr
+    assert "a part of" in _nest(tmp_path, "cite", f"{LABEL}.pilot20", env=env, code=4).stderr
+    string = json.loads((Path(page[1]).parent / "report.json").read_text())["score_string"]
+    assert f"data=NEST_{LABEL}.pilot20@r1" in string
     assert "left out, by reason" in detail
     assert len(screen.splitlines()) == 24
 

@@ -9,12 +9,12 @@ def _step(stage: str, kept: int, **rejected: int) -> FunnelStep:
     return FunnelStep(stage=stage, found=kept + sum(rejected.values()), kept=kept, rejected=rejected)
 
 
-def test_a_reason_that_took_half_is_told_with_what_to_do() -> None:
+def test_a_reason_that_took_a_good_part_is_told_with_what_to_do() -> None:
     config = Config()
-    (told,) = hints(config, [_step("collect", 10, outside_window=10), _step("ask", 3, private_person=2)])
+    (told,) = hints(config, [_step("collect", 10, outside_window=10), _step("ask", 5, private_person=2)])
     assert told.startswith("10 of 20 outside_window: ")
     assert "--window" in told
-    assert hints(config, [_step("collect", 11, outside_window=10)]) == []
+    assert hints(config, [_step("collect", 24, outside_window=10)]) == []
     assert hints(config, [_step("collect", 0)]) == []
 
 
