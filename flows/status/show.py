@@ -89,7 +89,8 @@ def _show_one(run: Run, *, as_json: bool) -> None:
                 f"there is a pilot: nest status --window {run.window.label} --limit {name.removeprefix('.pilot')}"
             )
     missing = any(state.wanted and not state.finished for state in found)
-    next_step(f"nest refresh --window {run.window.label}" if missing or limit else "nest status")
+    again = f" --limit {limit}" if limit and missing else ""
+    next_step(f"nest refresh --window {run.window.label}{again}" if missing or limit else "nest status")
 
 
 def _plain(run: Run, found: list[State]) -> dict[str, Any]:

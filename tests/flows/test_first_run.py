@@ -93,6 +93,8 @@ def test_from_an_empty_folder_to_a_pilot_of_twenty_in_five_commands(tmp_path: Pa
     assert f"there is a pilot: nest status --window {LABEL} --limit 20" in whole
     detail = _nest(tmp_path, "status", "--window", LABEL, "--limit", "20", env=env).stdout
     assert f"snapshot   {snapshot['rows']} " in detail
+    other = _nest(tmp_path, "status", "--window", LABEL, "--limit", "5", env=env).stderr
+    assert f"next: nest refresh --window {LABEL} --limit 5" in other
     # the pilot's report is found by its name, and nothing is scored twice
     page = re.search(r"report +(\S+\.pilot20/\S+)", told.stderr)
     assert page is not None
