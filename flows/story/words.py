@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +50,8 @@ def parts(story: Story) -> list[Part]:
         )
         for row in story.rows
     ]
-    found += [_prediction(told) for told in story.predictions]
+    runs = Counter(told["segmenter"] for told in story.predictions)
+    found += [_prediction(told, alone=runs[told["segmenter"]] == 1) for told in story.predictions]
     found += [_verdict(told) for told in story.verdicts]
     found += [
         Part(f"changed in {told['revision']}", (("change", told["change"]), ("because", told["because"])))
@@ -175,11 +177,13 @@ def _annotation(record: Mapping[str, Any], images: Mapping[str, Mapping[str, Any
     return Part(f"mask {record['id']}", _filled(lines), tuple(pictures))
 
 
-def _prediction(told: Mapping[str, Any]) -> Part:
+def _prediction(told: Mapping[str, Any], *, alone: bool) -> Part:
+    """A prediction; where a segmenter has several (revisions, a pilot, settings), of which snapshot and run."""
     ious = told.get("iou")
     shown = None if ious is None else ", ".join("-" if iou is None else f"{100 * iou:.1f} %" for iou in ious)
     failures = [f"{one['kind']}: {one['detail']}".rstrip(": ") for one in told.get("failures") or () if one]
     lines = [
+        ("of", None if alone else f"{told['snapshot']}, run {told['key'][:8]}"),
         ("IoU", shown),
         ("answer", told.get("answer")),
         ("said", told.get("text")),

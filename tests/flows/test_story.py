@@ -154,6 +154,23 @@ def test_what_two_configurations_left_out_is_told_apart(home: Path, tmp_path: Pa
     ]
 
 
+def test_several_predictions_of_a_segmenter_say_of_which_run(home: Path) -> None:
+    row = next(read_rows(home / "snapshots" / NAME)).id
+    story = gather(home, row)
+    story.predictions = [
+        {"segmenter": "lisa", "snapshot": NAME, "key": key, "iou": [0.5], "answer": "", "text": "", "trace": []}
+        for key in ("aaaaaaaaaa", "bbbbbbbbbb")
+    ]
+    told = [text(part) for part in parts(story) if part.title == "prediction of lisa"]
+    assert [f"{NAME}, run {key}" in one for one, key in zip(told, ("aaaaaaaa", "bbbbbbbb"), strict=True)] == [
+        True,
+        True,
+    ]
+    story.predictions = story.predictions[:1]
+    (alone,) = (text(part) for part in parts(story) if part.title == "prediction of lisa")
+    assert "run" not in alone
+
+
 def test_an_unknown_id_names_the_nearest(home: Path) -> None:
     row = next(read_rows(home / "snapshots" / NAME))
     with pytest.raises(ConfigError, match="is in no finished stage"):
