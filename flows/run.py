@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.core.config import Config, load_config
 from engine.core.errors import ConfigError, TerminalError
+from engine.core.pilots import pilot_name
 from engine.core.schema import Window, canonical_json
 from engine.core.store import Home, write_atomic
 from engine.core.windows import latest_days, latest_window, parse_window, require_closed
@@ -44,8 +45,7 @@ class Run:
     @property
     def snapshot_name(self) -> str:
         """A pilot with a limit never takes the place of the whole week."""
-        limit = self.config.collect.limit
-        return self.window.name if limit is None else f"{self.window.name}.pilot{limit}"
+        return pilot_name(self.window.name, self.config.collect.limit)
 
 
 def weights_of(config: Config, home: Home) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,19 +101,19 @@ def _is_window(dataset: str) -> bool:
 
 def _window_of(text: str) -> tuple[Window, int | None] | None:
     """The window that a text names, and the limit of its pilot (`261116_261122.pilot20`); None if it names none."""
+    from engine.core.pilots import split_pilot
     from engine.core.windows import parse_window
 
-    name, dot, pilot = text.partition(".pilot")
-    if dot and not re.fullmatch(r"[1-9]\d{0,8}", pilot, re.ASCII):
-        return None
+    name, limit = split_pilot(text)
     try:
-        return parse_window(name), int(pilot) if dot else None
+        return parse_window(name), limit
     except ConfigError:
         return None
 
 
 def task_named(dataset: str, settings: Config) -> Task:
     """A window of this home, or its pilot, with its own news to search; else any benchmark."""
+    from engine.core.pilots import pilot_name
     from flows.run import run_for
     from flows.stages import score as stage
 
@@ -126,7 +125,7 @@ def task_named(dataset: str, settings: Config) -> Task:
         settings = settings.model_copy(update={"collect": settings.collect.model_copy(update={"limit": limit})})
     # a configuration with a limit means the pilot, where there is one
     pilot = settings.collect.limit
-    names = [*([f"{window.name}.pilot{pilot}"] if pilot else []), *([window.name] if limit is None else [])]
+    names = [pilot_name(window.name, pilot), *([window.name] if limit is None else [])]
     name = next((name for name in names if (settings.home / "snapshots" / name).is_dir()), None)
     if name is None:
         raise ConfigError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,6 +67,7 @@ def push(
     as_json: JsonOption = False,
 ) -> None:
     """Push a snapshot to the Hub: verified, in one commit, with a tag, read back."""
+    from engine.core.pilots import split_pilot
     from engine.snapshot.hub import push as push_folder
     from engine.snapshot.manifest import read_manifest
     from flows.wiring import hub_token
@@ -77,7 +77,7 @@ def push(
     target = repo or settings.hub.repo
     if not target:
         raise ConfigError("no repository: give --repo OWNER/NAME or set [hub] repo in nest.toml")
-    if re.search(r"\.pilot\d+$", folder.resolve().name, re.ASCII):
+    if split_pilot(folder.resolve().name)[1] is not None:
         raise RefusedError(f"{folder.resolve().name} is a pilot, which is never pushed: refresh the whole window")
     target = target.replace("{name}", folder.name)
     name = read_manifest(folder).name

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from engine.core.pilots import pilot_name, split_pilot
+
 #: Columns of the funnel: title, step of the funnel, and which of its counts.
 COLUMNS = (
     ("links", "find", "found"),
@@ -27,7 +29,6 @@ COLUMNS = (
 STAGES = ("collect", "ask", "annotate", "snapshot", "push", "score")
 #: Windows before this one that its counts are held against.
 MEDIAN_OF = 4
-_PILOT = re.compile(r"\.pilot\d+", re.ASCII)
 _LABEL = re.compile(r"\d{6}_\d{6}", re.ASCII)
 
 
@@ -67,11 +68,9 @@ def read_weeks(home: Path) -> list[Week]:
 
 def pilots(home: Path, label: str) -> list[str]:
     """What follows the window in the names of its pilots' snapshots, `.pilot20` and so on, the largest last."""
-    found = {
-        path.parent.name.removeprefix(f"NEST_{label}")
-        for path in home.glob(f"snapshots/NEST_{label}.pilot*/snapshot.json")
-    }
-    return sorted((name for name in found if _PILOT.fullmatch(name)), key=lambda name: int(name.removeprefix(".pilot")))
+    found = (split_pilot(path.parent.name) for path in home.glob(f"snapshots/NEST_{label}.pilot*/snapshot.json"))
+    limits = sorted(limit for name, limit in found if name == f"NEST_{label}" and limit is not None)
+    return [pilot_name("", limit) for limit in limits]
 
 
 def medians(weeks: list[Week], place: int) -> dict[str, float | None]:

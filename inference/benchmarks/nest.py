@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import TerminalError
+from engine.core.pilots import pilot_name, split_pilot
 from engine.core.store import sha256_file
 from engine.core.windows import parse_window
 from inference.benchmarks.base import Benchmark, BenchmarkSample, TruthMask
@@ -52,8 +53,9 @@ def load(
     folder = path if path.is_dir() else path.parent
     manifest = read_manifest(folder)
     name = str(manifest.get("name") or _name(source, folder))
-    if re.fullmatch(re.escape(name) + r"\.pilot\d+", folder.name, re.ASCII):
-        name = folder.name  # a pilot's figures are none of the week's
+    of, limit = split_pilot(folder.name)
+    if of == name:
+        name = pilot_name(name, limit)  # a pilot's figures are none of the week's
     window, cutoff = _window(str(manifest.get("window") or name), cutoff_lag_days)
     told = bool(Origins(folder)) if path.is_dir() else False
     digest = hashlib.sha256()

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import snapshots
-from support.desk import NAME, Desk
-from support.hub import LoopbackHub
+from support.desk import NAME, Desk, desk_with_predictions
 from support.llm_server import LlmServer, Scripted, completion
 
-from engine.snapshot.revise import read_rows
+from engine.snapshot.revise import Row
 
 MODEL = "judge-1"
 
@@ -22,16 +20,13 @@ MODEL = "judge-1"
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A snapshot of five rows, and predictions that answer two of them rightly, two in other words, one not at all."""
-    with LoopbackHub() as hub:
-        found = Desk(tmp_path, hub)
-        snapshots.snapshot(found.snapshot, 5)
-        lines = []
-        for place, row in enumerate(read_rows(found.snapshot)):
-            (told,) = row.provenance["masks"]
-            name = row.default["answer"]
-            answer = {0: name, 1: name, 2: f"a certain {name}", 3: "somebody else"}.get(place)
-            lines.append(json.dumps({"id": row.id, "masks": [told]} | ({"answer": answer} if answer else {})))
-        (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+
+    def predicted(place: int, row: Row) -> dict[str, Any]:
+        name = row.default["answer"]
+        answer = {0: name, 1: name, 2: f"a certain {name}", 3: "somebody else"}.get(place)
+        return {"masks": row.provenance["masks"]} | ({"answer": answer} if answer else {})
+
+    with desk_with_predictions(tmp_path, predicted) as found:
         yield found
 
 

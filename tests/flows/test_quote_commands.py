@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from support import snapshots
-from support.desk import NAME, REPO, Desk
-from support.hub import LoopbackHub
+from support.desk import NAME, REPO, Desk, desk_with_predictions
 from support.llm_server import LlmServer, Scripted, completion
 
 from engine.core.masks import decode_rle, encode_rle
 from engine.core.schema import Rle
-from engine.snapshot.revise import read_rows
+from engine.snapshot.revise import Row, read_rows
 
 SCORES = "news/scores"
 
@@ -24,16 +23,13 @@ SCORES = "news/scores"
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """A scored snapshot on the Hub: predictions that are right for all but one row."""
-    with LoopbackHub() as hub:
-        found = Desk(tmp_path, hub)
-        snapshots.snapshot(found.snapshot, 5)
-        lines = []
-        for place, row in enumerate(read_rows(found.snapshot)):
-            (told,) = row.provenance["masks"]
-            mask = decode_rle(Rle(size=tuple(told["size"]), counts=told["counts"]))
-            rle = encode_rle(mask if place else ~mask)
-            lines.append(json.dumps({"id": row.id, "masks": [rle.model_dump()], "answer": row.default["answer"]}))
-        (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+
+    def predicted(place: int, row: Row) -> dict[str, Any]:
+        (told,) = row.provenance["masks"]
+        mask = decode_rle(Rle(size=tuple(told["size"]), counts=told["counts"]))
+        return {"masks": [encode_rle(mask if place else ~mask).model_dump()], "answer": row.default["answer"]}
+
+    with desk_with_predictions(tmp_path, predicted) as found:
         yield found
 
 

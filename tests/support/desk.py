@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from engine.snapshot.revise import Row, read_rows
 from support import snapshots
 from support.hub import LoopbackHub
 
@@ -42,3 +47,14 @@ class Desk:
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done
+
+
+@contextmanager
+def desk_with_predictions(folder: Path, predicted: Callable[[int, Row], Mapping[str, Any]]) -> Iterator[Desk]:
+    """A snapshot of five rows and `mine.jsonl`: what is predicted for the row at each place, beside its id."""
+    with LoopbackHub() as hub:
+        found = Desk(folder, hub)
+        snapshots.snapshot(found.snapshot, 5)
+        lines = [{"id": row.id, **predicted(place, row)} for place, row in enumerate(read_rows(found.snapshot))]
+        (folder / "mine.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        yield found
